@@ -8,12 +8,12 @@ ADAM = OptimizerBuilt(optimizer=1, name="optimizer", kind="Adam", lr=5.0, site=B
 END = RunEnded(how="finished")
 
 
-def steps(*pairs):
+def steps(*pairs, values=512):
     """Return the events of steps with these losses and sizes of updates; None for a step that is not sampled."""
     events = [ADAM]
     for loss, ratio in pairs:
         events.append(LossRead(value=loss, site=BACKWARD, root="NllLossBackward0"))
-        events += [] if ratio is None else [UpdateMeasured(optimizer=1, ratio=ratio, site=STEP)]
+        events += [] if ratio is None else [UpdateMeasured(optimizer=1, ratio=ratio, values=values, site=STEP)]
         events.append(OptimizerStepped(optimizer=1, fresh=1, observed=1, site=STEP))
     return [*events, END]
 
@@ -41,3 +41,7 @@ def test_the_updates_after_one_that_was_not_measured():
 def test_large_updates_that_the_loss_follows_are_healthy():
     assert not judge(UpdateExceedsWeights, steps((1.5, 40.0), (1.4, 0.9), (1.0, 0.1)))
     assert not judge(UpdateExceedsWeights, steps((1.5, 0.02), (9.4, 0.3), (19.0, 0.1)))
+
+
+def test_a_model_of_few_values_begins_near_zero_by_chance():
+    assert not judge(UpdateExceedsWeights, steps((1.5, 40.0), (900.0, 0.9), (20.0, 0.1), values=15))

@@ -213,6 +213,8 @@ class UpdateMeasured(Event):
     optimizer: int
     ratio: float
     """Norm of the update divided by the norm of the weight, the median of the weights examined, rounded."""
+    values: int
+    """Number of values of the largest of these weights."""
     site: Site | None = None
 
 

@@ -82,6 +82,7 @@ class TrainingOnEvaluationData(Rule):
     account = "samples"
     watches = (LoaderUnread, ResultRowsScored)
     needs = (BackwardEnded,)
+    asks = "the loss has no rows of the evaluation"
 
     def __init__(self) -> None:
         super().__init__()

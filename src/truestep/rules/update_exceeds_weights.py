@@ -11,6 +11,8 @@ _LARGE = 3.0
 _STILL_LARGE = 0.5
 """Size of the three updates after it, if the first one was not measured: the weights have its size by now."""
 _JUMP = 5.0
+_LEAST_VALUES = 16
+"""Fewer values can all be near zero by chance."""
 _LEAST_LATER, _FAR = 4, 10.0
 """Values of the loss after such updates, and how far they are above the first, which can be that of an easy batch."""
 
@@ -43,7 +45,7 @@ class UpdateExceedsWeights(Rule):
     its weights, whatever the optimizer. Reports a first update of more than three times the weights, if the loss then
     jumped to five times its value or was never lower again. If the first update was not measured, the next three show
     it: they are of about the size of the weights, and at least four later values of the loss are ten times as large as
-    its first. Weights with fewer than 16 values are not measured.
+    its first. Models without a weight of 16 values are not judged.
 
     Why it matters
     --------------
@@ -103,7 +105,7 @@ class UpdateExceedsWeights(Rule):
 
     def _measured(self, event: UpdateMeasured, latest: LossRead, run: Progress) -> None:
         updates = run.rates.updates(event.optimizer)
-        if event.ratio >= (_STILL_LARGE if updates else _LARGE):
+        if event.values >= _LEAST_VALUES and event.ratio >= (_STILL_LARGE if updates else _LARGE):
             before = run.losses.lines[latest.site].first if updates else latest.value
             self._erased[event.optimizer] = _Erased(event.ratio, event.site, latest.site, before, updates)
 

@@ -17,7 +17,7 @@ from truestep.events import EmbeddingRead, Site
 from truestep.probes.context.local_variables import shares_snapshot
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
-from truestep.probes.embeddings.untrained import UntrainedRows
+from truestep.probes.embeddings.untrained import UntrainedRows, are_rows
 from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.seams.refs import Ref
 
@@ -82,6 +82,8 @@ class EmbeddingReads:
         if readable and len(self._reads) < _MOST_READS:
             with self._scene.sampling.timed(ids):
                 copy = ids.detach().to("cpu", copy=True)
+                if not are_rows(copy, int(module.num_embeddings)):
+                    return
                 self.untrained.trained(module, copy)
             self._reads.append(_Read(Ref(module), int(module.num_embeddings), copy, site))
 

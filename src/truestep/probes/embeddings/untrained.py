@@ -99,6 +99,8 @@ class UntrainedRows:
         one, ids = self._of(module), args[0] if args else None
         if one is None or ids is None or not ids.is_cpu or not has_values(ids) or not 0 < ids.numel() <= _LARGEST:
             return
+        if not are_rows(ids, len(one.values)):
+            return
         with self._scene.sampling.timed(None):
             unchanged = self._unchanged(one, module.weight.detach()[:, :_COLUMNS])
             flat = ids.detach().reshape(-1).long()
@@ -149,6 +151,11 @@ class UntrainedRows:
             common = factor[multiple].median()
             multiple &= (factor - common).abs() <= _ROUNDING * common.abs()
         return equal | multiple
+
+
+def are_rows(ids: Any, rows: int) -> bool:
+    """Return True if a table has all the rows of an embedding's ids; others end the program right after this."""
+    return int(ids.min()) >= 0 and int(ids.max()) < rows
 
 
 def _is_random(values: Any) -> bool:

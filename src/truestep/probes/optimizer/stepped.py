@@ -23,8 +23,6 @@ _WEIGHTS = 32
 """Weights with updates that are measured."""
 _EARLY = 4
 """Steps of an optimizer with updates that are measured."""
-_LEAST_VALUES = 16
-"""Fewer values can be near zero by chance, all of them."""
 _NEAR_ZERO = 0.1
 """Weights that begin smaller than this, relative to one over the root of their inputs, are meant to be near zero."""
 _ELEMENTS = 256
@@ -106,17 +104,19 @@ class Stepped:
         """Emit the size of the update; weights near zero have no size to compare with."""
         norms: list[Any] = []
         usual: list[float] = []
+        most = 0
         for held, before in weights:
             parameter = held.ref()
-            if parameter is not None and has_values(parameter) and parameter.numel() >= _LEAST_VALUES:
+            if parameter is not None and has_values(parameter):
                 norms += [(_some(parameter) - before).float().norm(), before.float().norm()]
+                most = max(most, parameter.numel())
                 usual.append(math.sqrt(len(before) * parameter.shape[0] / parameter.numel()))
         values: list[float] = self._scene.torch.stack(norms).tolist() if norms else []
         sizes = zip(values[::2], values[1::2], usual, strict=True)
         ratios = sorted(moved / size for moved, size, some in sizes if size > _NEAR_ZERO * some)
         if ratios and math.isfinite(ratios[-1]):
             ratio = float(f"{ratios[len(ratios) // 2]:.2g}")
-            self._scene.tell(UpdateMeasured, optimizer=panel.number, ratio=ratio, site=site)
+            self._scene.tell(UpdateMeasured, optimizer=panel.number, ratio=ratio, values=most, site=site)
 
     def _kind(self, held: Held, parameter: Any, panel: Panel) -> str:
         """Return the kind of gradient that a frozen parameter brings to a step; "" if the step is intended."""
