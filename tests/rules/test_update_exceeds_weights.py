@@ -8,11 +8,11 @@ ADAM = OptimizerBuilt(optimizer=1, name="optimizer", kind="Adam", lr=5.0, site=B
 END = RunEnded(how="finished")
 
 
-def steps(*pairs, values=512):
+def steps(*pairs, values=512, function="NllLoss"):
     """Return the events of steps with these losses and sizes of updates; None for a step that is not sampled."""
     events = [ADAM]
     for loss, ratio in pairs:
-        events.append(LossRead(value=loss, site=BACKWARD, root="NllLossBackward0"))
+        events.append(LossRead(value=loss, site=BACKWARD, root=f"{function}Backward0", function=function))
         events += [] if ratio is None else [UpdateMeasured(optimizer=1, ratio=ratio, values=values, site=STEP)]
         events.append(OptimizerStepped(optimizer=1, fresh=1, observed=1, site=STEP))
     return [*events, END]
@@ -33,9 +33,11 @@ def test_a_jump_of_the_loss_that_ends_lower_has_medium_confidence():
 
 
 def test_the_updates_after_one_that_was_not_measured():
-    assert judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 4))
-    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 3))
-    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(14.0, 0.7)] * 4))
+    assert judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(40.0, 0.7)] * 4))
+    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(40.0, 0.7)] * 3))
+    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(35.0, 0.7)] * 4))
+    assert not judge(UpdateExceedsWeights, steps((1.5, None), (9e3, 0.9), *[(1400.0, 0.7)] * 4, function="MseLoss"))
+    assert judge(UpdateExceedsWeights, steps((1.5, None), (9e3, 0.9), *[(1600.0, 0.7)] * 4, function="MseLoss"))
 
 
 def test_large_updates_that_the_loss_follows_are_healthy():

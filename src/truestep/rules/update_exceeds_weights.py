@@ -13,8 +13,9 @@ _STILL_LARGE = 0.5
 _JUMP = 5.0
 _LEAST_VALUES = 16
 """Fewer values can all be near zero by chance."""
-_LEAST_LATER, _FAR = 4, 10.0
-"""Values of the loss after such updates, and how far they are above the first, which can be that of an easy batch."""
+_LEAST_LATER, _FAR, _FAR_OF_ERRORS = 4, 25.0, 1000.0
+"""Values of the loss after such updates, and how far they are above the first; an error of an easy batch can be 0."""
+_OF_CLASSES = ("NllLoss", "BinaryCrossEntropy")
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class _Erased:
     line: Site | None
     """Line of the loss that was read before the update."""
     before: float
+    far: float
+    """How far later values must be above it, as a factor, if the first update was not measured."""
     updates: int
     """Updates before it."""
     worst: float = 0.0
@@ -44,8 +47,8 @@ class UpdateExceedsWeights(Rule):
     Measures, at sampled steps, how far a step moves the weights of an optimizer, relative to their size: the median of
     its weights, whatever the optimizer. Reports a first update of more than three times the weights, if the loss then
     jumped to five times its value or was never lower again. If the first update was not measured, the next three show
-    it: they are of about the size of the weights, and at least four later values of the loss are ten times as large as
-    its first. Models without a weight of 16 values are not judged.
+    it: they are of about the size of the weights, and at least four later values of the loss are 25 times as large as
+    its first, 1,000 times for errors. Models without a weight of 16 values are not judged.
 
     Why it matters
     --------------
@@ -107,13 +110,14 @@ class UpdateExceedsWeights(Rule):
         updates = run.rates.updates(event.optimizer)
         if event.values >= _LEAST_VALUES and event.ratio >= (_STILL_LARGE if updates else _LARGE):
             before = run.losses.lines[latest.site].first if updates else latest.value
-            self._erased[event.optimizer] = _Erased(event.ratio, event.site, latest.site, before, updates)
+            far = _FAR if latest.function.startswith(_OF_CLASSES) else _FAR_OF_ERRORS
+            self._erased[event.optimizer] = _Erased(event.ratio, event.site, latest.site, before, far, updates)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for number, one in self._erased.items():
             jumped, never_lower = one.worst >= _JUMP * abs(one.before), one.later[:1] >= [one.before]
             if one.updates:
-                far = one.reads >= _LEAST_LATER and one.later[0] >= _FAR * abs(one.before)
+                far = one.reads >= _LEAST_LATER and one.later[0] >= one.far * abs(one.before)
             else:
                 far = bool(one.later) and (jumped or never_lower)
             if far:
