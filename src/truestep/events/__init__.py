@@ -68,26 +68,28 @@ from truestep.events._files import (
 )
 from truestep.events._forward import (
     BatchStatisticsTaken,
-    ClassesTrained,
     FirstStatisticsUsed,
     ForwardCalledDirectly,
     InputsRead,
-    LabelsCounted,
     LayerRan,
     LayerSettingRead,
     LoopRead,
-    LossComputed,
-    LossFollowed,
     ModelCalled,
     ModeSet,
     OutputsCompared,
-    PaddingRead,
     PlainTensorKept,
-    ProbabilitiesRead,
     SampleUsed,
+    UnregisteredModuleCalled,
+)
+from truestep.events._losses import (
+    ClassesTrained,
+    LabelsCounted,
+    LossComputed,
+    LossFollowed,
+    PaddingRead,
+    ProbabilitiesRead,
     TargetsMatched,
     TargetsTrained,
-    UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
     DrawsRepeated,

@@ -82,8 +82,8 @@ class LossAtChance(Rule):
     ------------------
     Targets that are random on purpose, as in a measurement of speed, or that the inputs hardly determine, as returns
     of shares. Runs that end while a deep network is still on its first plateau. Not reported: losses that are
-    multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are made anew
-    for each step.
+    multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are generated
+    again for each step.
 
     References
     ----------

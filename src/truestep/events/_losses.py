@@ -1,0 +1,170 @@
+"""Losses with their inputs and targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, RepeatKind, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossFollowed(Event):
+    """The calls of a loss function with gradients at a line in a sampled step, followed until the next ones there."""
+
+    absent: ClassVar[str] = "no loss function of torch.nn with gradients at two sampled steps"
+    kind: str
+    site: Site | None = None
+    differentiated: bool = False
+    """Whether a backward pass went through the input of such a call, or may have done so."""
+    only_last: bool = False
+    """Whether the line had several calls in the step, and a pass went through the input of the last one only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossComputed(Event):
+    """A loss function of torch was called (as a module or as a function)."""
+
+    absent: ClassVar[str] = "no loss function of torch"
+    repeats: ClassVar[RepeatKind] = "by value"
+    kind: str
+    """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div"."""
+    site: Site | None = None
+    given: tuple[str, ...] = ("input", "target")
+    """Expressions for its input and target, as in the user's call."""
+    input_rank: int = 0
+    target_rank: int = 0
+    classes: int = 0
+    """Size of the class dimension of the input (dimension 1, or 0 for a single sample)."""
+    input_from: str = ""
+    """Name of the operation that returned the input, such as "SoftmaxBackward0"; empty if it tracks no gradient."""
+    softmax_dim: int | None = None
+    """Dimension of the softmax in input_from, counted from the end (-1 is the last); None for other operations."""
+    made_by: str = ""
+    """Name of the operation that computed the values of the input, skipping later views and selections."""
+    softmax_over: str = ""
+    """Dimension of the softmax or log_softmax that computed the input: "classes", "one" (a dimension of size 1),
+    "batch" or "other"; empty without such an operation, or if the input lacks some of its values."""
+    sums_to_one: bool | None = None
+    """Whether rows of the input are non-negative and sum to one; None if not checked."""
+    values: str = ""
+    """Kind of the first inputs of a loss on log-probabilities: "probabilities" (non-negative, rows sum to one),
+    "log-probabilities" (no value above zero), "unbounded"; empty if not checked."""
+    beyond: int | None = None
+    """Percentage of regression targets clearly outside the range of the operation in made_by; None if not checked, or
+    if the operation has no limited range."""
+    broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """Shapes of input and target if they differ and broadcast to a shape larger than both."""
+    viewed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """At a sampled step: shapes before and after the view that made the input, if it mixes its positions."""
+    reduction: str = "mean"
+    grad: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProbabilitiesRead(Event):
+    """At a sampled step: targets of a loss that expects probabilities and averages or sums them without weights."""
+
+    absent: ClassVar[str] = "no loss on logits with probabilities as targets"
+    kind: str
+    """"cross_entropy", "binary_cross_entropy_with_logits" or "kl_div"."""
+    site: Site | None = None
+    outside: int = 0
+    """Percentage of the targets outside of 0 to 1 by at least 0.5; only those below 0 for cross entropy and KL
+    divergence, and those above 0 for logarithms."""
+    lowest: float = 0.0
+    highest: float = 1.0
+    dense: bool = True
+    """Whether most targets are not zero."""
+    swapped: bool = False
+    """Whether a model computed the targets, but not the input of the loss."""
+    logarithms: bool = False
+    """Whether the loss takes the targets for logarithms of probabilities (``log_target=True``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaddingRead(Event):
+    """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
+
+    absent: ClassVar[str] = "no cross entropy after an embedding with a padding index"
+    kind: str
+    site: Site | None = None
+    index: int = 0
+    """Padding index of the embedding, which has as many entries as there are classes."""
+    share: int = 0
+    """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelsCounted(Event):
+    """Labels of a classification loss with gradients were read, at sampled steps and in its first calls on the CPU.
+
+    A loss without weights is read until two of its labels differ.
+    """
+
+    absent: ClassVar[str] = "no labels of a classification loss"
+    kind: str
+    """"cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"."""
+    site: Site | None = None
+    classes: int = 1
+    """Number of classes; for a binary loss the number of its columns."""
+    labels: int = 0
+    rows: int = 0
+    only: float | None = None
+    """The one value of all these labels; None if they differ."""
+    weight: int | None = None
+    """Parameter with a row or column for each class that the input comes from directly; only for equal labels."""
+    counts: tuple[int, ...] = ()
+    """For a weighted loss: labels of each class, or positive labels of each column."""
+    weights: tuple[float, ...] = ()
+    """Weight of each class, or factor of the positive labels of each column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassesTrained(Event):
+    """At a sampled step, the labels of a classification loss with gradients were counted."""
+
+    absent: ClassVar[str] = "no labels of a classification loss"
+    costly: ClassVar[bool] = True
+    kind: str
+    """"cross_entropy" or "nll_loss"."""
+    classes: int = 0
+    """Number of classes of the model."""
+    labels: tuple[tuple[int, int], ...] = ()
+    """Labels with their counts, without those that the loss ignores."""
+    ignored: int = -100
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsTrained(Event):
+    """At a sampled step, the targets of a squared error or a binary loss with gradients were summed."""
+
+    absent: ClassVar[str] = "no targets of a squared error or a binary loss"
+    costly: ClassVar[bool] = True
+    kind: str
+    """"mse_loss", "binary_cross_entropy" or "binary_cross_entropy_with_logits"."""
+    rows: int
+    """Number of targets in each column."""
+    sums: tuple[float, ...]
+    """Sum of each column; of all targets as one column if there are many."""
+    squares: tuple[float, ...]
+    """Sum of the squares of each column."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsMatched(Event):
+    """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
+
+    absent: ClassVar[str] = "no loss of torch with targets that could be compared with its input"
+    kind: str
+    site: Site | None = None
+    how: str = ""
+    """"detach" (the targets equal the input), "argmax", "round", "threshold" or "softmax" of it; else empty."""
+    varied: bool = False
+    """Whether two of these targets differ."""
+    graph: bool = True
+    """Whether the input has a gradient."""
+    labels: int = 0
