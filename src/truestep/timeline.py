@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from truestep import events as ev
 from truestep.accounts import Objects
-from truestep.events import Event, Site
+from truestep.events import Event, LayersMeasured, Site
 
 Key = tuple[int, int]
 CountKey = tuple[str, Site, str]
@@ -23,6 +23,8 @@ _LONGEST_ROUND = 4
 _MOST_POINTS = 2048
 _MOST_CURVES = 64
 _MOST_MARKS = 16
+_MOST_READINGS = 64
+"""Readings of the layers that are kept for an optimizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,15 @@ class Curve:
     """Values that were read during a run."""
 
     subject: str
-    """"loss", "rate", "update", "mixture" or "window"."""
+    """"loss", "rate", "update", "mixture", "window" or "figure"."""
     number: int
-    """The optimizer; 0 for a loss."""
+    """The optimizer; 0 for a loss or a figure."""
     site: Site | None = None
     """Line of the backward pass of a loss."""
     group: int = 0
     """Parameter group of a learning rate."""
+    name: str = ""
+    """Name of a figure, such as "accuracy"."""
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Timeline:
         """Values in the order of their steps."""
         self.marks: list[tuple[int, Site | None, str]] = []
         """Step, line and value of the first losses that were not finite."""
+        self.layers: dict[int, list[tuple[int, LayersMeasured]]] = {}
+        """Optimizer to the sizes of its gradients and updates, with their step."""
         self._transitions: dict[Key, _Transition] = {}
         self._counts: Counter[CountKey] = Counter()
         self._typical: list[_Transition] = []
@@ -162,6 +168,13 @@ class Timeline:
                 self._add(Curve("mixture", event.optimizer), event.ratio)
             case ev.WindowMeasured():
                 self._add(Curve("window", event.optimizer), event.ratio)
+            case ev.FigureRead():
+                self._add(Curve("figure", 0, None, 0, event.label or event.name), event.value)
+            case ev.LayersMeasured():
+                readings = self.layers.setdefault(event.optimizer, [])
+                readings.append((self.step, event))
+                if len(readings) > _MOST_READINGS:
+                    del readings[1::2]
             case ev.LossNotFinite() if len(self.marks) < _MOST_MARKS:
                 self.marks.append((self.step, event.site, event.value))
 

@@ -1,5 +1,6 @@
 """Values before and after a step: frozen parameters, rounded updates; and attributes that freeze nothing."""
 
+import math
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from truestep.events import Event, FreezeIgnored, FrozenStepped, LearningRateRead, UpdateMeasured, UpdateRounded
+from truestep.events import (
+    Event,
+    FreezeIgnored,
+    FrozenStepped,
+    LayersMeasured,
+    LearningRateRead,
+    ParameterMet,
+    UpdateMeasured,
+    UpdateRounded,
+)
 from truestep.testing import capture_events
 
 X, Y = torch.randn(32, 6, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
@@ -154,6 +164,44 @@ def test_the_size_of_updates_is_the_median_over_weights_that_are_not_near_zero()
     events = train(model, optimizer, sign, steps=1)
     (measured,) = [event for event in events if isinstance(event, UpdateMeasured)]
     assert abs(measured.ratio - 2.0 / size) < 0.05 * measured.ratio
+
+
+def test_the_weights_of_each_layer_are_measured_at_sampled_steps() -> None:
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    gradients: list[float] = []
+    updates: list[float] = []
+    with capture_events() as events:
+        for step in range(5):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(X), Y).backward()
+            if step == 3:
+                model[0].weight.grad.fill_(float("nan"))  # type: ignore[union-attr, operator]
+                before = model[2].weight.detach().clone()
+                gradients = [model[2].weight.grad.square().mean().sqrt().item()]  # type: ignore[union-attr, operator]
+            optimizer.step()
+            if step == 3:
+                updates = [((model[2].weight - before).norm() / before.norm()).item()]  # type: ignore[operator]
+    measured = [event for event in events if isinstance(event, LayersMeasured)]
+    assert len(measured) == 4  # steps 0 to 3; the biases are not measured
+    names = {event.parameter: event.name for event in events if isinstance(event, ParameterMet)}
+    assert [names[number] for number in measured[3].parameters] == ["model.0.weight", "model.2.weight"]
+    assert math.isnan(measured[3].gradients[0])
+    assert measured[3].gradients[1] == pytest.approx(gradients[0], rel=0.01)
+    assert measured[3].updates[1] == pytest.approx(updates[0], rel=0.01)
+
+
+def test_of_many_layers_some_are_measured_from_the_first_to_the_last() -> None:
+    model = nn.Sequential(*(nn.Linear(3, 3) for _ in range(100)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    with capture_events() as events:
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+    (measured,) = [event for event in events if isinstance(event, LayersMeasured)]
+    names = {event.parameter: event.name for event in events if isinstance(event, ParameterMet)}
+    shown = [names[number] for number in measured.parameters]
+    assert len(shown) == len(set(shown)) == 48
+    assert (shown[0], shown[-1]) == ("model.0.weight", "model.99.weight")
 
 
 SCRIPT = """

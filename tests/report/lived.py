@@ -30,6 +30,11 @@ BATCH = ev.BatchDrawn(loader=1)
 CALLED = ev.ModelCalled(model=1, site=LOSS)
 COMPUTED = ev.LossComputed(kind="cross_entropy", classes=10, site=LOSS)
 CLEARED = ev.GradientsZeroed(optimizer=1, observed=1, used=1, site=at(36, 4, 20))
+SIZES = {
+    step: [ev.LayersMeasured(optimizer=1, parameters=(1, 2), gradients=(0.1**step, bad), updates=(0.01, 0.0))]
+    for step, bad in ((0, 0.5), (3, 0.0), (20, float("nan")))
+}
+"""Sizes of two weights: one gets smaller, the other ends in NaN and never moves."""
 ENDED = ev.BackwardEnded(observed=1, written=1, site=BACKWARD, root="NllLossBackward0")
 MIXED = ev.BackwardEnded(observed=1, written=1, onto_used=1, site=BACKWARD, root="NllLossBackward0")
 STEPPED = ev.OptimizerStepped(optimizer=1, observed=1, fresh=1, site=STEP)
@@ -37,25 +42,28 @@ ON_MIXED = ev.OptimizerStepped(optimizer=1, observed=1, mixed=1, site=STEP)
 SCHEDULED = ev.SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1)
 
 
-def lived(steps=40, *, clears=True, losses=(), how="finished", read_at=0.0, scheduled=True, before=(), **rest):
+def lived(
+    steps=40, *, clears=True, losses=(), how="finished", read_at=0.0, scheduled=True, before=(), read=None, **rest
+):
     """Return the summary of a run of a loop over batches.
 
     Args:
         steps: number of steps.
         clears: whether the loop clears gradients.
         before: events before each step.
+        read: events before single steps, by the number of the step.
         losses: pairs of a step and a value of the loss and of the learning rate that is read there.
     """
     judge, timeline = Judge(all_rules().values()), Timeline(read_at)
     stream = EventStream(judge, timeline)
-    read = dict(losses)
+    values = dict(losses)
     for event in BEGINNING:
         stream.take(event)
     for step in range(steps):
-        events = [*before, BATCH, *([CLEARED] if clears else []), CALLED, COMPUTED]
-        if step in read:
-            events += [ev.LossRead(value=read[step], site=BACKWARD, root="NllLossBackward0")]
-            events += [ev.LearningRateRead(optimizer=1, rates=(read[step] / 10,))]
+        events = [*before, *(read or {}).get(step, ()), BATCH, *([CLEARED] if clears else []), CALLED, COMPUTED]
+        if step in values:
+            events += [ev.LossRead(value=values[step], site=BACKWARD, root="NllLossBackward0")]
+            events += [ev.LearningRateRead(optimizer=1, rates=(values[step] / 10,))]
         mixes = step and not clears
         for event in (*events, MIXED if mixes else ENDED):
             stream.take(event)

@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from lived import BATCH, BEGINNING, CALLED, CLEARED, COMPUTED, ENDED, PATH, STEPPED, lived
+from lived import BATCH, BEGINNING, CALLED, CLEARED, COMPUTED, ENDED, PATH, SIZES, STEPPED, lived
 from runs import RUNS
 
 from truestep import events as ev
@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (apt-get install chromium)")
 PAGES = {
     "mixed": lambda: [lived(40, clears=False, losses=[(0, 2.3), (3, 2.0), (20, 1.5)])],
-    "clean": lambda: [lived(40, losses=[(0, 2.3), (3, 2.0), (20, 1.5)])],
+    "clean": lambda: [lived(40, losses=[(0, 2.3), (3, 2.0), (20, 1.5)], read=SIZES)],
     "died": lambda: [RUNS["died"]],
     "many": lambda: [RUNS["many"]],
     "nothing": lambda: [RUNS["nothing"]],
@@ -172,6 +172,21 @@ def test_values_under_the_pointer_and_the_keys(opened, scale):
         assert tip.inner_text().endswith(f": {shown}")
     page.keyboard.press("Escape")
     assert not tip.is_visible()
+
+
+def test_cells_of_layers_are_darker_for_larger_values(opened):
+    page = opened(PAGES["clean"](), color_scheme="light")
+    gradients, updates = page.locator("#layers table").all()
+    rows = gradients.locator("tbody tr").all()
+    light = "(one) => parseFloat(getComputedStyle(one).backgroundColor.match(/[0-9.]+/g)[0])"
+    shades = [cell.evaluate(light) for cell in rows[0].locator("td").all()]
+    assert shades == sorted(shades)
+    assert len(set(shades)) == 3
+    assert rows[1].locator("td").nth(1).text_content() == "00"  # the hidden value, and the sign
+    assert rows[1].locator("td").nth(2).get_attribute("title") == "parameter 2, step 20: nan"
+    assert updates.locator("td.zero").count() == 3
+    page.locator("nav a", has_text="Layers").click()
+    assert page.locator("#layers:target").count() == 1
 
 
 def test_lines_are_explained_one_by_one_and_all_together(opened):

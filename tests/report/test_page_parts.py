@@ -5,7 +5,7 @@ import os
 from dataclasses import replace
 
 import pytest
-from lived import BACKWARD, LOSS, PATH, at, lived
+from lived import BACKWARD, LOSS, PATH, SIZES, at, lived
 from runs import CADENCE, DIED, KEPT, MIXED, PLAIN, RUNS
 
 from truestep import events as ev
@@ -17,6 +17,7 @@ from truestep.report.page.compared import compared
 from truestep.report.page.curves import charts, log_share, thinned
 from truestep.report.page.duties import DUTIES
 from truestep.report.page.findings import cards, manuals, post_mortem, uncounted
+from truestep.report.page.heat import Cell, heat_maps
 from truestep.report.page.lines import done
 from truestep.report.page.run_page import run_page
 from truestep.report.page.score import score
@@ -283,6 +284,60 @@ def test_the_axis_contains_every_value(values):
     assert all(0 <= tick.share <= 100 for tick in (*chart.y_ticks, *chart.x_ticks, *chart.x_ticks_log))
     assert len({tick.text for tick in chart.y_ticks}) == len(chart.y_ticks) >= 2
     assert chart.log == (values == (1e-9, 1e6))
+
+
+def test_equal_figures_are_one_line():
+    read = {
+        step: [ev.FigureRead(name=name, value=value) for name in ("accuracy", "right / total")]
+        for step, value in ((5, 0.5), (10, 0.8))
+    }
+    read[20] = [ev.FigureRead(name="accuracy", value=0.9), ev.FigureRead(name="f", label="F1", value=0.7)]
+    read[30] = [ev.FigureRead(name="f", label="F1", value=0.8)]
+    (chart,) = charts([("", lived(40, read=read))])
+    assert chart.subject == "figure"
+    assert [(line.label, line.points) for line in chart.lines] == [
+        ("F1", ((20, 0.7), (30, 0.8))),
+        ("accuracy", ((5, 0.5), (10, 0.8), (20, 0.9))),
+    ]
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_shaded_between_the_least_and_the_largest_value():
+    gradients, updates = heat_maps(lived(40, read=SIZES))
+    assert (gradients.title, gradients.steps) == ("Gradients", ("0", "3", "20"))
+    assert (gradients.low, gradients.high) == ("1e-08", "1")  # 1e-20 has the shade of the lowest decade
+    (weight, other) = gradients.rows
+    assert (weight.name, weight.shape) == ("model.weight", "2 x 2")
+    assert [cell.shade for cell in weight.cells] == [100, 62, 0]
+    assert other.cells[1:] == (Cell(0, "0", "zero"), Cell(0, "nan", "wrong"))
+    assert gradients.states == ("zero", "wrong")
+    assert {cell.shade for cell in updates.rows[0].cells} == {50}
+
+
+def test_each_optimizer_has_its_layers():
+    def size(optimizer, parameters):
+        measured = (0.1,) * len(parameters)
+        return ev.LayersMeasured(optimizer=optimizer, parameters=parameters, gradients=measured, updates=measured)
+
+    read = {0: [size(1, (1, 3)), size(2, (4,))], 1: [size(1, (1,)), size(2, (4,))], 2: [size(3, (5,))]}
+    found = heat_maps(lived(40, read=read))
+    assert [one.title for one in found] == [
+        f"{what} of {owner}" for owner in ("AdamW 1", "optimizer 2") for what in ("Gradients", "Updates")
+    ]
+    assert found[0].rows[1].cells[1].state == "absent"
+
+
+def test_many_readings_are_thinned():
+    read = {
+        step: [ev.LayersMeasured(optimizer=1, parameters=(1,), gradients=(0.1 + step,), updates=(0.1,))]
+        for step in range(1000)
+    }
+    (one, _) = heat_maps(lived(1000, read=read))
+    assert len(one.steps) == 32
+    assert (one.steps[0], one.steps[-1]) == ("0", "999")
+    assert heat_maps(Summary("train.py", "finished", 3)) == ()
 
 
 def test_several_runs_share_a_chart():

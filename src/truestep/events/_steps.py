@@ -219,6 +219,21 @@ class UpdateMeasured(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayersMeasured(Event):
+    """At a sampled step: size of the gradient and of the update of some weights, for the pictures of the page."""
+
+    absent: ClassVar[str] = "no weights with gradients"
+    costly: ClassVar[bool] = True
+    optimizer: int
+    parameters: tuple[int, ...]
+    gradients: tuple[float, ...]
+    """Root mean square of the gradient of each weight, before the step; NaN and infinity are kept."""
+    updates: tuple[float, ...]
+    """Norm of the update of each weight, divided by the norm of the weight before."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearningRateRead(Event):
     """At a sampled step, and at the end of the run: the learning rates of an optimizer."""
 

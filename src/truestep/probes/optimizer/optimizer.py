@@ -27,6 +27,7 @@ from truestep.probes.optimizer.aliases import Aliases
 from truestep.probes.optimizer.averages import Averages
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
+from truestep.probes.optimizer.layer_sizes import LayerSizes
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
@@ -73,6 +74,7 @@ class OptimizerProbe(Probe):
         self._rows = Rows(self.scene)
         self._freezes = Freezes(self.scene)
         self._stepped = Stepped(self.scene)
+        self._sizes = LayerSizes(self.scene)
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
         self._copies = Copies(self.scene)
@@ -247,6 +249,7 @@ class OptimizerProbe(Probe):
                 self.scene.ranks.before_step(panel)
             self._averages.measure()
             self._stepped.before(optimizer, panel, counts, site, closure=closure)
+            self._sizes.before(panel)
             self._rows.meet()
 
     def _steps_under_way(self) -> int:
@@ -324,6 +327,7 @@ class OptimizerProbe(Probe):
             if self.scene.ranks is not None:
                 self.scene.ranks.after_step(panel, site)
             self._stepped.after(panel, site)
+            self._sizes.after(panel, site)
             self._unchanged.look()
             self._copies.look(self._unchanged.moved, self._unchanged.stayed)
             self._averages.look(self._unchanged.moved)

@@ -61,7 +61,7 @@ class Stepped:
         halves: list[tuple[Held, Any]] = []
         for held in panel.everything:
             parameter = held.ref()
-            if parameter is None or not _readable(parameter) or held.flattened:
+            if parameter is None or not readable(parameter) or held.flattened:
                 continue
             if not parameter.requires_grad:
                 self._holds_frozen = True
@@ -196,7 +196,7 @@ def _is_rate(target: ast.expr) -> bool:
     return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == "lr"
 
 
-def _readable(parameter: Any) -> bool:
+def readable(parameter: Any) -> bool:
     """Return True for an ordinary parameter with values that are cheap to read."""
     if is_lazy(parameter) or not parameter.is_floating_point() or not has_values(parameter):
         return False

@@ -24,6 +24,7 @@ _EQUAL = 1e-4
 """Relative difference up to which values are drawn as a level line."""
 _TITLES = {
     "loss": ("Loss", "the value that the backward pass began from"),
+    "figure": ("Figures of the evaluations", "variables and printed quotients of the script, after each evaluation"),
     "rate": ("Learning rate", "of each optimizer and parameter group"),
     "update": ("Size of the update", "norm of the update divided by the norm of the weights, median of the weights"),
     "mixture": (
@@ -107,19 +108,30 @@ def charts(runs: Sequence[tuple[str, Summary]]) -> list[Chart]:
 
 
 def _series(subject: str, name: str, timeline: Timeline) -> list[tuple[str, Points]]:
-    """Return the lines of a run; parameter groups with equal rates are one line."""
+    """Return the lines of a run; parameter groups with equal rates are one line, and so are equal figures."""
     same: dict[tuple[int, tuple[tuple[int, float], ...]], str] = {}
-    for curve, points in sorted(timeline.curves.items(), key=lambda item: (item[0].number, item[0].group)):
+    for curve, points in sorted(
+        timeline.curves.items(), key=lambda item: (item[0].number, item[0].group, item[0].name)
+    ):
         finite = tuple((step, value) for step, value in points if math.isfinite(value))
         if curve.subject == subject and finite:
             same.setdefault((curve.number, finite), _label(curve, timeline))
     prefix = f"{name}: " if name else ""
+    if subject == "figure":  # a variable and the quotient that is stored in it
+        sets = [set(points) for _, points in same]
+        same = {
+            (number, points): label
+            for place, ((number, points), label) in enumerate(same.items())
+            if not any(sets[place] < other for other in sets)
+        }
     return [(prefix + label, points) for (_, points), label in same.items()]
 
 
 def _label(curve: Curve, timeline: Timeline) -> str:
     if curve.subject == "loss":
         return place(curve.site) or "loss"
+    if curve.subject == "figure":
+        return curve.name
     built = timeline.objects.optimizers.get(curve.number)
     kind = "optimizer" if built is None else built.kind
     several = len({known.number for known in timeline.curves if known.subject == curve.subject}) > 1

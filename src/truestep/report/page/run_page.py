@@ -11,6 +11,7 @@ from truestep.findings import Outcome, Summary
 from truestep.report import closing, coverage
 from truestep.report.page.annotated import AnnotatedFile, annotated
 from truestep.report.page.findings import Card, cards, post_mortem, uncounted
+from truestep.report.page.heat import HeatMap, heat_maps
 from truestep.report.page.score import ALWAYS, LANES, Bar, score
 from truestep.rules import all_rules
 from truestep.rules._page import parse
@@ -93,6 +94,7 @@ class RunPage:
     """Path to the name of its file on the page, for files with lines."""
     lanes: tuple[str, ...]
     bars: tuple[Bar, ...]
+    heat: tuple[HeatMap, ...]
     ledger: tuple[LedgerRow, ...]
     waits: tuple[Wait, ...]
     verdicts: tuple[VerdictRow, ...]
@@ -133,6 +135,7 @@ def run_page(summary: Summary, name: str = "") -> RunPage:
         anchors={file.at: f"f{place}" for place, file in enumerate(shown) if file.stretches},
         lanes=tuple(lane for lane in LANES if lane in played | ALWAYS),
         bars=bars,
+        heat=heat_maps(summary),
         ledger=tuple(
             LedgerRow(line.account, line.text, line.rules, _of_ranks(line.facts), tuple(_tables(line.facts)))
             for line in summary.ledger

@@ -1,0 +1,128 @@
+"""Gradients and updates of the layers over the run, as tables of shaded cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truestep.events import LayersMeasured
+from truestep.findings import Summary
+from truestep.report.page.lines import number
+
+_COLUMNS = 32
+"""Steps that are shown."""
+_DECADES = 8
+"""Range of the shades: smaller values have the shade of the lowest one."""
+_LEAST_DECADES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of one weight at one step."""
+
+    shade: int
+    """Place of the value between the lowest and the highest of the table, from 0 to 100."""
+    text: str
+    state: str = ""
+    """"zero" or "wrong" (NaN or infinity) for values without a shade, "absent" for a step without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """One weight."""
+
+    name: str
+    shape: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Weights over steps, for one quantity of one optimizer."""
+
+    title: str
+    caption: str
+    steps: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+    low: str
+    high: str
+    """Values of the lightest and of the darkest shade."""
+    states: tuple[str, ...]
+    """States that occur, for the legend."""
+
+
+def heat_maps(summary: Summary) -> tuple[HeatMap, ...]:
+    """Return two tables for each optimizer with weights that were measured at two steps."""
+    timeline = summary.timeline
+    if timeline is None:
+        return ()
+    found = []
+    measured = {optimizer: readings for optimizer, readings in timeline.layers.items() if len(readings) > 1}
+    for optimizer, readings in measured.items():
+        built = timeline.objects.optimizers.get(optimizer)
+        kind = "optimizer" if built is None else built.kind
+        owner = f" of {kind} {optimizer}" if len(measured) > 1 else ""
+        shown = _spread(readings)
+        known = timeline.objects.parameters
+        numbers = sorted({one for _, event in shown for one in event.parameters})
+        labels = [
+            (one, known[one].name, " x ".join(map(str, known[one].shape)))
+            if one in known
+            else (one, f"parameter {one}", "")
+            for one in numbers
+        ]
+        for title, caption, values in (
+            ("Gradients" + owner, "root mean square of the gradient of each weight", "gradients"),
+            ("Updates" + owner, "norm of the update of each weight, divided by the norm of the weight", "updates"),
+        ):
+            found.append(_map(title, caption, shown, labels, values))
+    return tuple(found)
+
+
+def _spread(readings: Sequence[tuple[int, LayersMeasured]]) -> list[tuple[int, LayersMeasured]]:
+    """Return the first and the last reading, and others in equal distances."""
+    if len(readings) <= _COLUMNS:
+        return list(readings)
+    return [readings[round(place * (len(readings) - 1) / (_COLUMNS - 1))] for place in range(_COLUMNS)]
+
+
+def _map(
+    title: str,
+    caption: str,
+    readings: Sequence[tuple[int, LayersMeasured]],
+    labels: Sequence[tuple[int, str, str]],
+    field: str,
+) -> HeatMap:
+    columns = [dict(zip(event.parameters, getattr(event, field), strict=True)) for _, event in readings]
+    usual = [math.log10(value) for one in columns for value in one.values() if 0 < value < math.inf]
+    high = max(usual, default=0.0)
+    low = max(min(usual, default=high), high - _DECADES)
+    if high - low < _LEAST_DECADES:
+        middle = (high + low) / 2
+        low, high = middle - _LEAST_DECADES / 2, middle + _LEAST_DECADES / 2
+    rows = tuple(
+        HeatRow(name, shape, tuple(_cell(one.get(parameter), low, high) for one in columns))
+        for parameter, name, shape in labels
+    )
+    states = {cell.state for row in rows for cell in row.cells}
+    return HeatMap(
+        title,
+        caption,
+        tuple(f"{step:,}" for step, _ in readings),
+        rows,
+        f"{10**low:.1g}",
+        f"{10**high:.1g}",
+        tuple(state for state in ("zero", "wrong", "absent") if state in states),
+    )
+
+
+def _cell(value: float | None, low: float, high: float) -> Cell:
+    if value is None:
+        return Cell(0, "not stepped", "absent")
+    if not math.isfinite(value):
+        return Cell(0, str(value), "wrong")
+    if value <= 0:
+        return Cell(0, "0", "zero")
+    share = (math.log10(value) - low) / (high - low)
+    return Cell(round(100 * min(1.0, max(0.0, share))), number(value))
