@@ -1,9 +1,12 @@
 """`truestep report`, and `truestep run --report`."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -155,3 +158,49 @@ def test_several_ranks_have_one_page(tmp_path):
     html = (tmp_path / "runs" / "a" / "report.html").read_text(encoding="utf-8")
     assert "2 ranks were watched" in html
     assert "30 steps of SGD" in html
+
+
+def test_a_page_follows_a_run_until_its_end(tmp_path):
+    write(tmp_path, end="import time; time.sleep(0.0 if step < 5 else 0.1)")
+    code = "from truestep.cli import main\nmain()"
+
+    def start(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    run = start("run", "--quiet", "--record", "runs/a", "train.py")
+    recorded, page = tmp_path / "runs/a/rank-0.jsonl", tmp_path / "runs/a/report.html"
+    while not (recorded.exists() and recorded.stat().st_size):
+        assert run.poll() is None
+        time.sleep(0.02)
+    follower = start("report", "--follow", "runs/a")
+    while not page.exists():
+        assert follower.poll() is None, follower.stderr.read()
+        time.sleep(0.02)
+    assert 'data-reload="2.0"' in page.read_text(encoding="utf-8")
+    run.communicate(timeout=60)
+    said, errors = follower.communicate(timeout=60)
+    assert follower.returncode == 0, errors
+    assert [line.partition(";")[0] for line in said.splitlines()] == ["wrote the page runs/a/report.html"] * 2
+    text = page.read_text(encoding="utf-8")
+    assert "data-reload" not in text.partition("<head>")[0]
+    assert "<b>30</b> steps" in text
+    assert list(page.parent.glob(".*")) == []
+
+
+def test_ctrl_c_leaves_a_page_that_stays(tmp_path, record):
+    folder = tmp_path / "a"
+    shutil.copytree(record / "runs/a", folder)
+    lines = (folder / "rank-0.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "rank-0.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")  # without its end
+    page = folder / "report.html"
+    command = [sys.executable, "-c", "from truestep.cli import main\nmain()", "report", "--follow", str(folder)]
+    follower = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not page.exists():
+        assert follower.poll() is None, follower.stderr.read()
+        time.sleep(0.02)
+    time.sleep(0.2)
+    follower.send_signal(signal.SIGINT)
+    _, errors = follower.communicate(timeout=60)
+    assert (follower.returncode, errors) == (0, "")
+    assert "data-reload" not in page.read_text(encoding="utf-8").partition("<head>")[0]

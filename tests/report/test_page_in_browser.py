@@ -174,6 +174,21 @@ def test_values_under_the_pointer_and_the_keys(opened, scale):
     assert not tip.is_visible()
 
 
+def test_a_page_of_a_run_that_goes_on_loads_again_with_the_same_parts_open(browser, tmp_path):
+    file, context = tmp_path / "page.html", browser.new_context()
+    page = context.new_page()
+    write([lived(20, how="unfinished", losses=[(0, 2.3), (3, 2.0)])], file, reload_s=0.5)
+    page.goto(file.as_uri())
+    opened = page.locator("#ledger details").first
+    opened.locator("summary").click()
+    write([lived(40, losses=[(0, 2.3), (3, 2.0)])], file)
+    page.locator("b", has_text="40").first.wait_for()
+    assert opened.get_attribute("open") is not None
+    assert page.locator("#ledger details[open]").count() == 1
+    assert page.evaluate("document.documentElement.dataset.reload") is None
+    context.close()
+
+
 def test_cells_of_layers_are_darker_for_larger_values(opened):
     page = opened(PAGES["clean"](), color_scheme="light")
     gradients, updates = page.locator("#layers table").all()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from truestep.cli.replay import read
+from truestep.findings import Summary
 from truestep.report.page import write_page
 from truestep.rules import all_rules
+
+_PAUSE_S = 2.0
+"""Seconds between two looks at the records."""
 
 
 def report(
@@ -23,14 +28,46 @@ def report(
             metavar="FILE", help="Write the page to this file.", show_default="report.html in the first folder"
         ),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Write the page again while a run goes on; open pages reload.")
+    ] = False,
 ) -> None:
     """Write one HTML page about a recorded run: findings, the annotated loop, curves and all facts.
 
     Two or more runs are compared on one page. The page needs no network, and shows the source files as they are now.
     """
     write_page.needs()
-    summaries = [read(record, tuple(all_rules().values())) for record in records]
-    print(write_page.write(summaries, output or default(records)))
+    file = output or default(records)
+    if follow:
+        _follow(records, file)
+    print(write_page.write(_read(records), file))
+
+
+def _read(records: list[Path]) -> list[Summary]:
+    return [read(record, tuple(all_rules().values())) for record in records]
+
+
+def _follow(records: list[Path], file: Path) -> None:
+    """Write the page whenever a record has grown, until all runs have ended or Ctrl-C."""
+    size, told = -1, False
+    try:
+        while True:
+            now = sum(one.stat().st_size for record in records for one in _files(record))
+            if now != size:
+                size, summaries = now, _read(records)
+                if all(summary.how != "unfinished" for summary in summaries):
+                    return
+                line = write_page.write(summaries, file, reload_s=_PAUSE_S)
+                if not told:
+                    print(f"{line}; it follows the run until its end, or Ctrl-C", flush=True)
+                    told = True
+            time.sleep(_PAUSE_S)
+    except KeyboardInterrupt:
+        return
+
+
+def _files(record: Path) -> list[Path]:
+    return sorted(record.rglob("*.jsonl")) if record.is_dir() else [record]
 
 
 def default(records: list[Path]) -> Path:

@@ -17,6 +17,29 @@
   }));
   if (["light", "dark"].includes(stored())) choose(stored());
 
+  // --- a run that goes on: load the page again, with the same parts open and at the same place ---
+  const parts = () => Object.fromEntries(all("section").map((one) => [one.id, all("details", one).map((part) => part.open)]));
+  const taken = () => {
+    try {
+      const text = sessionStorage.getItem("truestep-parts");
+      sessionStorage.removeItem("truestep-parts");
+      return JSON.parse(text);
+    } catch { return null; }
+  };
+  const before = taken();
+  if (before && before.path === location.pathname) {
+    for (const [id, open] of Object.entries(before.parts)) {
+      const section = document.getElementById(id);
+      if (section) all("details", section).slice(0, open.length).forEach((one, place) => { one.open = open[place]; });
+    }
+    scrollTo({ top: before.top, behavior: "instant" });
+  }
+  if (root.dataset.reload) setTimeout(() => {
+    const now = { path: location.pathname, parts: parts(), top: scrollY };
+    try { sessionStorage.setItem("truestep-parts", JSON.stringify(now)); } catch { /* a page without storage */ }
+    location.reload();
+  }, 1000 * root.dataset.reload);
+
   // --- a link into a closed part opens it ---
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -24,7 +47,7 @@
     if (target) target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
-  reveal();
+  if (!before) reveal();
 
   // --- explanations of all lines ---
   all("button.duties").forEach((button) => button.addEventListener("click", () => {

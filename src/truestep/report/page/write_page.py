@@ -64,8 +64,12 @@ def page(summaries: Sequence[Summary]) -> Page:
     )
 
 
-def render(summaries: Sequence[Summary]) -> str:
+def render(summaries: Sequence[Summary], *, reload_s: float = 0.0) -> str:
     """Return the page as HTML.
+
+    Args:
+        summaries: the runs.
+        reload_s: seconds after which an open page loads its file again; 0 for a page that stays.
 
     Raises:
         PackageMissing: Jinja2 is not installed.
@@ -89,21 +93,34 @@ def render(summaries: Sequence[Summary]) -> str:
     shown = page(summaries)
     known = {manual.rule for manual in shown.manuals}
     return environment.get_template("page.html").render(
-        page=shown, known=known, version=__version__, style=load("page.css"), script=load("page.js")
+        page=shown,
+        known=known,
+        version=__version__,
+        style=load("page.css"),
+        script=load("page.js"),
+        reload_s=reload_s,
     )
 
 
-def write(summaries: Sequence[Summary], file: Path) -> str:
+def write(summaries: Sequence[Summary], file: Path, *, reload_s: float = 0.0) -> str:
     """Write the page, and return a line for the user with its path.
+
+    Args:
+        summaries: the runs.
+        file: the page; a page that reloads is replaced as a whole.
+        reload_s: seconds after which an open page loads its file again; 0 for a page that stays.
 
     Raises:
         PackageMissing: Jinja2 is not installed.
         UnwritableFolder: the file cannot be written.
     """
-    text = render(summaries)
+    text = render(summaries, reload_s=reload_s)
+    target = file.with_name(f".{file.name}.new") if reload_s else file
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        target.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        if target != file:
+            target.replace(file)
     except OSError as error:
         raise UnwritableFolder(
             f"the page cannot be written to {file}",
