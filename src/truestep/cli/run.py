@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder
 from truestep.supervision.launching.launch import Target, launch
@@ -32,8 +33,8 @@ def run(
     ],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
-    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Check only these rules.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.")] = None,
+    select: Select = None,
+    ignore: Ignore = None,
     fail_on: Annotated[
         Literal["never", "error", "warning"] | None,
         typer.Option(
