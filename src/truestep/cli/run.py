@@ -197,7 +197,9 @@ def check(options: Options) -> None:
         raise TorchMissing(
             "torch is not installed for this Python",
             expected=f"expected it beside {sys.executable}",
-            remedy="install it with `pip install torch`, or run the truestep of the environment that has it",
+            remedy="write `uvx --with torch truestep`, or in a project with torch `uv run --with truestep truestep`"
+            if "UV" in os.environ  # set by uvx, whose environment pip cannot reach
+            else "install it with `pip install torch`, or run the truestep of the environment that has it",
         )
 
 
