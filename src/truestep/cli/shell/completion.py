@@ -14,7 +14,7 @@ _FOLDERS = 500
 
 
 def words(environment: Mapping[str, str]) -> list[str] | None:
-    """Return the words of the command line to complete, without ``truestep``; None if this is no completion.
+    """Return the words of the command line to complete, without ``truestep``; None without a request for completion.
 
     >>> words({"_TRUESTEP_COMPLETE": "complete_bash", "COMP_WORDS": "truestep explain mi", "COMP_CWORD": "2"})
     ['explain', 'mi']
