@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -131,10 +132,13 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
     """Return the command's function bound to its arguments, or exit (help, version, usage errors)."""
     import typer
 
-    invoked = next((argument for argument in arguments if not argument.startswith("-")), "")
+    from truestep.cli.shell import completion
+
+    asked = completion.words(os.environ)
+    words = arguments if asked is None else asked
+    invoked = next((word for word in words if not word.startswith("-")), "")
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -154,12 +158,14 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
 
 
 def _later(function: Callable[..., object], calls: list[Callable[[], object]]) -> Callable[..., None]:
-    """Return a function of the same signature that appends the call to `calls` instead of making it."""
+    """Return a function of the same signature, and ``--color``, that appends the call to `calls` without making it."""
+    from truestep.cli.shell.colors import colored, with_color
 
     @functools.wraps(function)
     def keep(**arguments: Any) -> None:
-        calls.append(functools.partial(function, **arguments))
+        calls.append(functools.partial(colored, function, **arguments))
 
+    keep.__signature__ = with_color(function)  # type: ignore[attr-defined]
     return keep
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from truestep.doctor import Group, Level, SheetLine, advise, document, examine, sheet, summary
+from truestep.report.color import console as colored_console
 from truestep.report.excerpt import wrap
 
 _STYLES = {Level.PROBLEM: "bold red", Level.WARNING: "bold yellow", Level.HINT: "bold cyan"}
@@ -36,7 +37,7 @@ def doctor(
     if as_json:
         print(json.dumps(document(facts, advice), indent=2, ensure_ascii=False))
     else:
-        show(sheet(facts, advice), ready, sentence, Console(highlight=False))
+        show(sheet(facts, advice), ready, sentence, colored_console())
     return 0 if ready else 1
 
 

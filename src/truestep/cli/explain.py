@@ -16,9 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from truestep.cli.manual import by_symptom, of_post_mortem
+from truestep.cli.shell import completion
 from truestep.errors import UnknownRule, UsageError
 from truestep.findings import Severity
 from truestep.postmortem.catalogue import POST_MORTEMS
+from truestep.report.color import console as colored_console
 from truestep.report.excerpt import wrap
 from truestep.report.terminal import SEVERITY_STYLES
 from truestep.rules import Rule, _proof, all_rules, rule
@@ -31,7 +33,11 @@ _WIDEST = 100
 def explain(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="RULE|WORDS", help="A rule's id, such as missing-zero-grad, or a symptom: loss is nan."),
+        typer.Argument(
+            metavar="RULE|WORDS",
+            help="A rule's id, such as missing-zero-grad, or a symptom: loss is nan.",
+            autocompletion=completion.pages,
+        ),
     ],
     prove: Annotated[
         bool, typer.Option("--prove", help="Run the broken and the correct program and compare them.")
@@ -47,7 +53,7 @@ def explain(
     with that symptom, the most probable ones first, and the commands that tell them apart.
     """
     id = " ".join(words)
-    console = Console(highlight=False)
+    console = colored_console()
     console.width = min(console.width, _WIDEST)
     if format == "json" and (prove or id in all_rules() or id in POST_MORTEMS):
         raise UsageError(
@@ -175,7 +181,7 @@ def _program(program: _proof.ProofProgram, title: str, style: str, console: Cons
 def _results(proof: _proof.Proof, console: Console) -> int:
     seeds: list[tuple[int, float, float]] = []
     try:
-        with console.status("running") if console.is_terminal else _Quiet() as status:
+        with console.status("running") if console.is_interactive else _Quiet() as status:
             for row in _proof.run(proof):
                 seeds.append(row)
                 status.update(f"running: {len(seeds)} of {len(proof.seeds)} seeds done")

@@ -8,12 +8,20 @@ from typing import Annotated
 import typer
 
 from truestep import templates
+from truestep.cli.shell import completion
 from truestep.errors import FileExists, UnwritableFolder
+from truestep.report.color import console as colored_console
 
 
 def new(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Its name; leave it out to list all.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Its name; leave it out to list all.",
+            autocompletion=completion.templates,
+            show_default=False,
+        ),
     ] = None,
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The file to write.")] = Path("train.py"),
 ) -> None:
@@ -58,7 +66,6 @@ def new(
 
 
 def _list() -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -67,7 +74,7 @@ def _list() -> None:
     table.add_column()
     for name in templates.ORDER:
         table.add_row(Text(name, style="bold"), Text(templates.title(name)))
-    console = Console(highlight=False)
-    console.width = max(console.width, 80) if console.is_terminal else 100
+    console = colored_console()
+    console.width = max(console.width, 80) if console.is_interactive else 100
     console.print(table)
     console.print("\nwrite one with `truestep new NAME [PATH]`", markup=False)

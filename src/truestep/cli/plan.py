@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +17,7 @@ from truestep.experiments.plan.plan import COUNTS, factory_target
 from truestep.experiments.plan.plan import plan as run_plan
 from truestep.experiments.plan.units import read_input, read_memory
 from truestep.experiments.reports import plan as report
+from truestep.report.color import console
 from truestep.supervision.launching.program import Target
 
 Planned = Annotated[
@@ -103,10 +103,7 @@ def plan(
     if format == "json":
         print(json.dumps(report.document(found), indent=2))
         return 0
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, width=80, highlight=False, markup=False, emoji=False)
-    console.print(report.text(found, script))
+    console(width=80, markup=False, emoji=False).print(report.text(found, script))
     return 0
 
 

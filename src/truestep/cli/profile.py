@@ -28,6 +28,7 @@ from truestep.cli.experimenting.stopping import stoppable
 from truestep.errors import UsageError
 from truestep.experiments.profile.profile import profile as run_profile
 from truestep.experiments.reports import profile as report
+from truestep.report.color import console
 
 
 @stoppable
@@ -73,11 +74,9 @@ def profile(
     if format == "json":
         print(json.dumps(report.document(found), indent=2))
         return 0
-    from rich.console import Console
-
     # The brackets in lines of code are not markup.
-    console = Console(file=sys.stdout, width=80, highlight=False, markup=False, emoji=False)
-    console.print(report.text(found, os.getcwd(), trace if found.slower[0] is not None else None))
+    printed = report.text(found, os.getcwd(), trace if found.slower[0] is not None else None)
+    console(width=80, markup=False, emoji=False).print(printed)
     return 0
 
 

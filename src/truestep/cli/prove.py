@@ -25,6 +25,7 @@ from truestep.cli.experimenting.experiment import (
     write_picture,
 )
 from truestep.cli.experimenting.stopping import Exit, stoppable
+from truestep.cli.shell import completion
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.prove.prove import ProofAnswer, RemedyProof, found
@@ -46,7 +47,12 @@ def prove(
     arguments: Arguments = None,
     module: Module = False,
     rule: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Prove this finding only; default: all findings.")
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Prove this finding only; default: all findings.",
+            autocompletion=completion.with_remedy,
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=3, help="Number of seeds; both variants run once per seed.")] = 3,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from truestep.cli.shell import completion
+from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import load_options
 from truestep.findings import Summary
 from truestep.report import write
@@ -20,9 +22,14 @@ from truestep.supervision.ranks import merge
 
 
 def replay(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder written by `truestep run --record`.")],
-    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Check only these rules.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.")] = None,
+    record: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RECORD", help="Folder written by `truestep run --record`.", autocompletion=completion.records
+        ),
+    ],
+    select: Select = None,
+    ignore: Ignore = None,
     format: Annotated[
         Literal["text", "json", "sarif", "github"] | None,
         typer.Option(help="Format of the report.", show_default="text"),

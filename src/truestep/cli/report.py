@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from truestep.cli.replay import read
+from truestep.cli.shell import completion
 from truestep.findings import Summary
 from truestep.report.page import write_page
 from truestep.rules import all_rules
@@ -20,7 +21,12 @@ _PAUSE_S = 2.0
 def report(
     records: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORD", help="Folders written by `truestep run --record`.", show_default=False),
+        typer.Argument(
+            metavar="RECORD",
+            help="Folders written by `truestep run --record`.",
+            autocompletion=completion.records,
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from truestep.findings import Severity
+from truestep.report.color import console as colored_console
 from truestep.rules import Progress, Rule, all_rules
 from truestep.rules._page import parse
 
@@ -20,7 +21,6 @@ def rules(
     if format == "json":
         print(json.dumps(listed, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -35,8 +35,8 @@ def rules(
         name = Text(rule["id"], style="bold") + Text(" (preview)" if rule["preview"] else "", style="dim")
         severity = Text(rule["severity"], style=SEVERITY_STYLES[Severity(rule["severity"])])
         table.add_row(name, severity, Text(rule["finds"]), Text(", ".join(rule["needs"]), style="dim"))
-    console = Console(highlight=False)
-    console.width = max(console.width, 80) if console.is_terminal else 140
+    console = colored_console()
+    console.width = max(console.width, 80) if console.is_interactive else 140
     console.print(table)
     console.print(f"\n{len(listed)} rules; read one with `truestep explain RULE`", markup=False)
 

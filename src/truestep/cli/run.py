@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder
 from truestep.supervision.launching.launch import Target, launch
@@ -32,8 +33,8 @@ def run(
     ],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
-    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Check only these rules.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.")] = None,
+    select: Select = None,
+    ignore: Ignore = None,
     fail_on: Annotated[
         Literal["never", "error", "warning"] | None,
         typer.Option(
@@ -196,7 +197,9 @@ def check(options: Options) -> None:
         raise TorchMissing(
             "torch is not installed for this Python",
             expected=f"expected it beside {sys.executable}",
-            remedy="install it with `pip install torch`, or run the truestep of the environment that has it",
+            remedy="write `uvx --with torch truestep`, or in a project with torch `uv run --with truestep truestep`"
+            if "UV" in os.environ  # set by uvx, whose environment pip cannot reach
+            else "install it with `pip install torch`, or run the truestep of the environment that has it",
         )
 
 

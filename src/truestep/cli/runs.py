@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from truestep.cli.shell import completion
 from truestep.errors import UsageError
+from truestep.report.color import console as colored_console
 from truestep.runs.compared import ComparedRuns, compared
 from truestep.runs.described import DescribedRun, describe
 from truestep.runs.folders import kind_of, runs_below
@@ -28,7 +30,12 @@ _LEAST = 20
 def runs(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="Folders to look in; two runs are compared.", show_default="."),
+        typer.Argument(
+            metavar="[DIR]...",
+            help="Folders to look in; two runs are compared.",
+            autocompletion=completion.runs,
+            show_default=".",
+        ),
     ] = None,
     format: Annotated[Literal["text", "json"], typer.Option(help="A table, or one JSON document.")] = "text",
 ) -> None:
@@ -61,7 +68,7 @@ def runs(
 
 
 def _console() -> Console:
-    console = Console(highlight=False)
+    console = colored_console()
     console.width = max(console.width, 80)
     return console
 

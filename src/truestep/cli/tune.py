@@ -13,6 +13,7 @@ import typer
 
 from truestep.cli.experimenting.experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
 from truestep.cli.experimenting.stopping import Exit, stoppable
+from truestep.cli.shell import completion
 from truestep.errors import UsageError
 from truestep.experiments.reports.text import WIDTH
 from truestep.experiments.reports.tune import catalogue, document, text
@@ -29,10 +30,19 @@ def tune(
     arguments: Arguments = None,
     module: Module = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="Try only this speed-up; can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="Try only this speed-up; can be repeated.",
+            autocompletion=completion.speedups,
+        ),
     ] = None,
     skip: Annotated[
-        list[str] | None, typer.Option("--skip", metavar="NAME", help="Skip this speed-up; can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--skip", metavar="NAME", help="Skip this speed-up; can be repeated.", autocompletion=completion.speedups
+        ),
     ] = None,
     larger_batch: Annotated[
         bool, typer.Option("--larger-batch", help="Also try batches of twice the size, which changes the training.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from truestep import source
 from truestep.errors import UnwritableFolder
+from truestep.report.color import is_colored
 
 if TYPE_CHECKING:
     from truestep.config import Format, Options
@@ -97,10 +98,9 @@ def write(
 
 
 def _terminal(stream: TextIO) -> tuple[int, bool]:
-    """Return the width of a stream, and True if it shows colours (rich honours NO_COLOR and dumb terminals)."""
+    """Return the width of a stream, and True if it shows colours."""
     if not stream.isatty():
-        return int(columns) if (columns := os.environ.get("COLUMNS", "")).isdigit() else 100, False
+        return int(columns) if (columns := os.environ.get("COLUMNS", "")).isdigit() else 100, is_colored(stream)
     from rich.console import Console
 
-    console = Console(file=stream)
-    return console.width, console.is_terminal and console.color_system is not None and not console.no_color
+    return Console(file=stream).width, is_colored(stream)

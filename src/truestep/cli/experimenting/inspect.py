@@ -24,6 +24,7 @@ from truestep.cli.experimenting.experiment import (
 from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.experiments.inspect.inspect import inspect as run_inspect
 from truestep.experiments.reports import inspect as report
+from truestep.report.color import console
 
 _WIDTHS = (80, 140)
 """Fewest and most columns."""
@@ -63,11 +64,8 @@ def inspect(
     if format == "json":
         print(json.dumps(report.document(found), indent=2))
         return code
-    from rich.console import Console
-
     columns = shutil.get_terminal_size((_WIDTHS[0], 24)).columns
     width = min(max(columns, _WIDTHS[0]), _WIDTHS[1])
     # The brackets in the names of variables are not markup.
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
-    console.print(report.text(found, os.getcwd(), width, depth))
+    console(width=width, markup=False, emoji=False).print(report.text(found, os.getcwd(), width, depth))
     return code

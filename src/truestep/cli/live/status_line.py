@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truestep.report.color import is_refused
+
 if TYPE_CHECKING:
     from truestep.findings import Finding
     from truestep.supervision.session import Session
@@ -202,6 +204,8 @@ class StatusLine:
         of = f"/{self._steps:,}" if self._steps else ""
         state["step"] = f"step {self._count:,}{of}" if self._count else "no step yet"
         state["found"], state["colour"] = _found(() if self._session is None else self._session.found_so_far)
+        if is_refused():
+            state["colour"] = ""
         with contextlib.suppress(BlockingIOError):  # a terminal that is stopped (Ctrl-S) drops messages
             os.write(self._pipe, json.dumps(state).encode() + b"\n")
 

@@ -1,0 +1,6 @@
+"""The shell around the commands.
+
+- `colors`: the option `--color`, which every command has.
+- `completion`: values that the shell completes, such as ids of rules.
+- `rule_options`: the options that choose rules.
+"""
