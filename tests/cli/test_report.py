@@ -194,6 +194,7 @@ def test_ctrl_c_leaves_a_page_that_stays(tmp_path, record):
     lines = (folder / "rank-0.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "rank-0.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")  # without its end
     page = folder / "report.html"
+    page.unlink(missing_ok=True)
     command = [sys.executable, "-c", "from truestep.cli import main\nmain()", "report", "--follow", str(folder)]
     follower = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not page.exists():
