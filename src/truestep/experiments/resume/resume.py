@@ -156,7 +156,7 @@ def _trial(
         arguments = (*bench.target.arguments, *expanded(resume_arguments, place.copy))
         # A restarted process draws other random numbers than the first one, unless the script seeds them.
         changes: tuple[Named, ...] = () if resume_arguments else (("resume-auto", {}),)
-        resumed_outcome = place.run(_variant(f"resumed after {kill}", 1 + number, *changes, arguments=arguments))
+        resumed_outcome = place.run(_variant(f"resumed, {kill}", 1 + number, *changes, arguments=arguments))
         resumed = read_trace(place.results / "prints.jsonl")
     _check_limit(bench, resumed_outcome)
     trial = judge(whole, killed, resumed, kill, outcome.how, resumed_outcome)
