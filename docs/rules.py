@@ -25,10 +25,24 @@ BY_SYMPTOM = HERE / "how-to" / "symptoms.md"
 HEAD = """# Rules
 
 Each rule is one silent failure. Its page explains the failure and its harm, with a proof: a broken and a correct
-program, and the measured difference in the result. In the terminal, `truestep explain RULE` shows the page.
+program, and the measured difference in the result. In the terminal, `truestep explain RULE` shows the page, and
+`truestep explain RULE --prove` runs both programs.
 
-| rule | severity | finds |
-| --- | --- | --- |"""
+The last column has the results of the broken and of the correct program: the mean over the seeds, in the unit that the
+page names. Rules are grouped by the account of the report in which their failure shows."""
+ACCOUNTS = {
+    "steps": "Updates of the weights, by optimizers and by hand",
+    "gradients": "Backward passes made, used, used again and dropped",
+    "parameters": "Weights and buffers: trained, registered, frozen, loaded",
+    "calls": "Calls of models: mode, gradients, layers",
+    "loss": "Losses, their inputs and their targets",
+    "samples": "The data of the training and of the evaluation",
+    "randomness": "Random numbers and seeds",
+    "rate": "Learning rates and schedules",
+    "state": "Checkpoints and state dicts",
+    "time": "Time and memory",
+}
+"""Accounts in the order of the report."""
 HEAD_BY_SYMPTOM = """# By symptom
 
 From an observation to its causes. In the terminal, `truestep explain` finds them by your own words, or by a message of
@@ -71,10 +85,22 @@ def write(folder: Path) -> None:
 
 def table() -> str:
     """Return the page with the table of all rules."""
-    rows = [
-        f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} |" for id, rule in all_rules().items()
-    ]
-    return "\n".join([HEAD, *rows]) + "\n"
+    parts = [HEAD]
+    for account, subject in ACCOUNTS.items():
+        rows = [
+            f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} | {_results(id)} |"
+            for id, rule in all_rules().items()
+            if rule.account == account
+        ]
+        head = ["| rule | severity | finds | broken, correct |", "| --- | --- | --- | --- |"]
+        parts.append("\n".join([f"## {account.capitalize()}", "", f"{subject}.", "", *head, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _results(rule: str) -> str:
+    """Return the mean results of the two programs of a proof; empty where there are none."""
+    stated = _proof.load(PROOFS / rule)
+    return f"{fmean(stated.bad):.3g}, {fmean(stated.good):.3g}" if stated is not None and stated.bad else ""
 
 
 def by_symptom() -> str:

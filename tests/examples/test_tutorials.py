@@ -51,7 +51,7 @@ def ran(command: list[str], folder: Path) -> str:
 
 
 def follow(page: str, folder: Path, *, slow: bool) -> Iterator[tuple[str, list[str]]]:
-    """Follow a page, and yield each command with the quoted lines that it did not print."""
+    """Follow a page, and yield each command with the quoted lines that it did not print, and its output."""
     commands = 0
     for language, title, text in blocks(page):
         if language == "python" and title:
@@ -67,9 +67,11 @@ def follow(page: str, folder: Path, *, slow: bool) -> Iterator[tuple[str, list[s
             commands += 1
             if command[0] == "python" and slow:
                 continue
-            printed = {same(line) for line in ran(command, folder).splitlines()}
+            output = ran(command, folder)
             shutil.rmtree(folder / "runs", ignore_errors=True)
-            yield first, [line for line in quoted if line != "..." and same(line) not in printed]
+            printed = {same(line) for line in output.splitlines()}
+            missing = [line for line in quoted if line != "..." and same(line) not in printed]
+            yield first, [*missing, "in:", *output.splitlines()] if missing else []
     assert commands
 
 
