@@ -1,19 +1,31 @@
 """Exercises with functions to be written: the solution passes, the file as given and wrong versions do not."""
 
 import ast
+import json
+import warnings
 
 import pytest
 
+from truestep.exercises.behaviour import __main__ as behaviour
 from truestep.exercises.catalogue import FunctionsToWrite, exercises
-from truestep.exercises.judging import judge_functions
+from truestep.exercises.judging import BehaviourCheck, judge_functions
 
 WRITTEN = {name: one for name, one in exercises().items() if isinstance(one, FunctionsToWrite)}
 
 
-def checks(name, text, tmp_path, seconds=180.0):
+def written(name, text, tmp_path):
     path = tmp_path / WRITTEN[name].file
     path.write_text(text, encoding="utf-8")
-    return judge_functions(WRITTEN[name], path, seconds)
+    return path
+
+
+def checks(name, text, tmp_path):
+    """Return the results of the checks, which run in this process."""
+    path, result = written(name, text, tmp_path), tmp_path / "result"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        behaviour.main(path.stem, str(path), str(result))
+    return [BehaviourCheck(*json.loads(line)) for line in result.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -60,7 +72,7 @@ WRONG = [
      "cross_entropy(model(x), y) / len(batches)",
      "Batches of different sizes", "mean of means"),
     ("accumulate", "    model.zero_grad()\n", "", "Gradients that were there before", "cleared"),
-    ("exported", "    model.eval()\n", "", "The program does on new inputs", "eval mode"),
+    ("exported", "    model.eval()\n", "", "On new inputs, the program", "eval mode"),
     ("exported", "        model.train(training)\n", "        model.train()\n", "The model has the mode", "False"),
 ]  # fmt: skip
 
@@ -81,13 +93,14 @@ def test_errors_name_the_line_of_the_user(tmp_path):
 
 
 def test_a_file_that_cannot_be_imported_is_shown_with_its_error(tmp_path):
-    (only,) = checks("tape", "def gradient_of_mean(:\n", tmp_path)
+    path = written("tape", "def gradient_of_mean(:\n", tmp_path)
+    (only,) = judge_functions(WRITTEN["tape"], path)
     assert not only.passed
     assert "SyntaxError" in only.message
 
 
 def test_code_that_never_ends_is_stopped_and_keeps_the_checks_before(tmp_path):
     text = WRITTEN["tape"].solution().replace("return passes * 2 * x", "while True:\n        passes += 1")
-    first, last = checks("tape", text, tmp_path, seconds=12)
+    first, last = judge_functions(WRITTEN["tape"], written("tape", text, tmp_path), seconds=12)
     assert (first.passed, last.passed) == (True, False)
     assert "still ran after 12 s" in last.message

@@ -71,7 +71,7 @@ class PlantedFailure(Exercise):
 
 @dataclass(frozen=True, slots=True)
 class FunctionsToWrite(Exercise):
-    """A file with functions whose bodies are to be written."""
+    """A file with functions without a body, to be written."""
 
     def text(self) -> str:
         return without_bodies(self.solution())
@@ -102,7 +102,7 @@ def exercises() -> dict[str, Exercise]:
     """Return all exercises by name, in the order of the list.
 
     >>> exercises()["long-memory"].title
-    'Read handwritten digits with a small network and Adam.'
+    'Read digits with a small network and Adam.'
     """
     found: dict[str, Exercise] = {}
     for name, entry in tomllib.loads((_HERE / "catalogue.toml").read_text(encoding="utf-8")).items():

@@ -21,7 +21,7 @@ def show_list(all_of_them: Sequence[Exercise], console: Console) -> None:
     width = max(len(one.name) for one in all_of_them) + 2
     kinds = {
         "Find it before TrueStep does: ordinary scripts with one silent failure": True,
-        "Write it yourself: functions without a body, and checks of what they do": False,
+        "Write it yourself: functions without a body, and checks of their behaviour": False,
     }
     for heading, planted in kinds.items():
         console.print(Text(heading, style="bold blue"))
@@ -36,7 +36,7 @@ def show_list(all_of_them: Sequence[Exercise], console: Console) -> None:
 
 
 def show_task(chosen: Exercise, path: Path, console: Console) -> None:
-    """Print what was written, the symptom and the further commands."""
+    """Print the path of the new file, the symptom and the further commands."""
     console.print(Text.assemble("wrote ", (str(path), "bold"), f": {chosen.title}\n"), soft_wrap=True)
     there = "" if str(path) == chosen.file else f" {path}"
     check = {f"truestep exercise {chosen.name}{there} --check": "check your version"}
@@ -46,7 +46,7 @@ def show_task(chosen: Exercise, path: Path, console: Console) -> None:
         _labelled("goal", f"{_goal(chosen)}, without a silent failure", console)
         check = {f"python {path}": "see the symptom"} | check
     else:
-        _labelled("goal", "write the bodies that raise NotImplementedError; the docstrings say what they do", console)
+        _labelled("goal", "write the bodies that raise NotImplementedError as their docstrings say", console)
     console.print()
     _commands(check | {f"truestep exercise {chosen.name} --hint": "when you are stuck"}, console)
 
@@ -71,15 +71,13 @@ def show_solution(chosen: Exercise, console: Console) -> None:
     _paragraph(chosen.why, console)
     if isinstance(chosen, PlantedFailure):
         console.print()
-        _commands(
-            {f"truestep explain {chosen.rule}": "its page: how to find it, why it is silent, what it costs"}, console
-        )
+        _commands({f"truestep explain {chosen.rule}": "its page, with a proof"}, console)
 
 
 def show_judgement(
     chosen: PlantedFailure, path: Path, judgement: ScriptJudgement, seconds: float, console: Console
 ) -> None:
-    """Print whether a script is mended, and what is left to do."""
+    """Print whether a script is mended, and the next commands."""
     answer, got = judgement.answer, f"{chosen.metric} {judgement.metric}"
     text = {
         Answer.MENDED: f"mended: no silent failure is found, and the {got} is that of a healthy script",
@@ -134,6 +132,7 @@ def show_checks(chosen: Exercise, path: Path, checks: Sequence[BehaviourCheck], 
     passed = sum(one.passed for one in checks)
     console.print(f"\n{passed} of {len(checks)} checks passed", markup=False)
     if passed < len(checks) or not checks:
+        console.print()
         hints = {f"truestep exercise {chosen.name} --hint": "a hint"}
         _commands(hints | {f"truestep exercise {chosen.name} --solution": "the answer"}, console)
 

@@ -25,7 +25,7 @@ def program(answer: ModuleType) -> None:
 
 
 def equal(answer: ModuleType) -> None:
-    """The program does on new inputs what the model does in eval mode"""
+    """On new inputs, the program equals the model in eval mode"""
     model, x = _model()
     made = answer.exported(model, x)[0].module()
     new = torch.randn(3, 4)

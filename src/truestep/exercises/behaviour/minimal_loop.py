@@ -1,4 +1,4 @@
-"""Checks of `minimal-loop`: it does what plain gradient descent does."""
+"""Checks of `minimal-loop`: it equals plain gradient descent."""
 
 from __future__ import annotations
 

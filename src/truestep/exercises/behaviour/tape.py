@@ -35,7 +35,12 @@ def square(answer: ModuleType) -> None:
             (x**2).backward()
         assert x.grad is not None
         call = f"gradient_of_square({number}, {passes})"
-        _close(answer.gradient_of_square(number, passes), x.grad.item(), call, "a pass adds to what is there")
+        _close(
+            answer.gradient_of_square(number, passes),
+            x.grad.item(),
+            call,
+            "a pass adds to the gradients of those before",
+        )
 
 
 def detached(answer: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Read handwritten digits with a network whose depth is a setting."""
+"""Read digits with a network of variable depth."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits with a learning rate that falls in steps."""
+"""Read digits with a learning rate that falls in steps."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits, and give each answer a probability."""
+"""Read digits, and give each answer a probability."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits in small batches, eight for each step."""
+"""Read digits in small batches, eight for each step."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits with a deep network and clipped gradients."""
+"""Read digits with a deep network and clipped gradients."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits with a small network and Adam."""
+"""Read digits with a small network and Adam."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Read handwritten digits, and count the right answers after each epoch."""
+"""Read digits, and test the network after each epoch."""
 
 import torch
 from sklearn.datasets import load_digits

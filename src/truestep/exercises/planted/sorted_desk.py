@@ -1,4 +1,4 @@
-"""Read handwritten digits from an archive with a folder per digit."""
+"""Read digits from an archive with a folder per digit."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Predict from ten measurements whether diabetes gets worse fast."""
+"""Predict whether diabetes gets worse fast, from ten measurements."""
 
 import torch
 from sklearn.datasets import load_diabetes

@@ -1,4 +1,4 @@
-"""Read handwritten digits with a network of three layers."""
+"""Read digits with a network of three layers."""
 
 import torch
 from sklearn.datasets import load_digits

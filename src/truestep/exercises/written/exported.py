@@ -1,4 +1,4 @@
-"""A program of a model that runs without its Python code, and a comparison before it is trusted."""
+"""Export a model, and compare before trusting it."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""All tensors of an operation must be on the same device."""
+"""Move a batch to the device of a model."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Predict shapes, such as those of a tensor of shape (batch, time, features) in a network."""
+"""Predict shapes of tensors in a network."""
 
 Shape = tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""A learning rate that falls by a factor of ten every five epochs."""
+"""A learning rate that falls every five epochs."""
 
 import torch
 from torch import nn

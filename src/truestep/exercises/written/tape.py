@@ -1,4 +1,4 @@
-"""Predict gradients: when does autograd record, and what does a backward pass leave in `x.grad`?"""
+"""Predict the gradients that backward passes leave."""
 
 
 def gradient_of_mean(numbers: int, requires_grad: bool, no_grad: bool) -> float | None:
