@@ -25,6 +25,7 @@ PAGES = {
     "verify-resume": ["verify-resume"],
     "tune": ["tune"],
     "new": ["new"],
+    "exercise": ["exercise"],
     "replay": ["replay"],
     "report": ["report"],
     "explain": ["explain"],

@@ -180,6 +180,8 @@ def test_the_texts_of_the_package_are_read_from_the_wheel(release):
     assert len(json.loads(release.run("truestep", "rules", "--format", "json").stdout)) > 100
     release.run("truestep", "new", "spiral", "lab/train.py")
     assert (release.empty / "lab" / "train.py").read_text(encoding="utf-8") == templates.read("spiral")
+    release.run("truestep", "exercise", "tape")
+    assert "raise NotImplementedError" in (release.empty / "tape.py").read_text(encoding="utf-8")
     release.run("truestep", "skills", "install")
     assert len(list((release.empty / ".agents" / "skills").glob("*/SKILL.md"))) == 5
 

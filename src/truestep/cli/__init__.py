@@ -96,6 +96,10 @@ COMMANDS: dict[str, Command] = {
         _SCRIPTS_OWN,
     ),
     "new": Command("truestep.cli.new:new", "Write a training program to start from."),
+    "exercise": Command(
+        "truestep.cli.learning.exercise:exercise_command",
+        "Write an exercise: a script with one failure to find.",
+    ),
     "replay": Command("truestep.cli.replay:replay", "Report on a recorded run again."),
     "runs": Command("truestep.cli.runs:runs", "List runs, or compare two."),
     "report": Command("truestep.cli.report:report", "Write a page about a recorded run, or compare several."),

@@ -198,7 +198,7 @@ def check(options: Options) -> None:
             "torch is not installed for this Python",
             expected=f"expected it beside {sys.executable}",
             remedy="write `uvx --with torch truestep`, or in a project with torch `uv run --with truestep truestep`"
-            if "UV" in os.environ  # set by uvx, whose environment pip cannot reach
+            if "UV" in os.environ  # set by uvx: pip cannot reach its environment
             else "install it with `pip install torch`, or run the truestep of the environment that has it",
         )
 

@@ -1,4 +1,4 @@
-"""Values that the shell completes: ids of rules, speed-ups, templates, folders of runs. Without torch."""
+"""Values that the shell completes: ids of rules, speed-ups, templates, exercises, folders of runs. Without torch."""
 
 from __future__ import annotations
 
@@ -62,6 +62,13 @@ def templates(incomplete: str) -> list[tuple[str, str]]:
     from truestep.templates import ORDER, title
 
     return [(name, title(name)) for name in ORDER if name.startswith(incomplete)]
+
+
+def exercises(incomplete: str) -> list[tuple[str, str]]:
+    """Return the names of exercises."""
+    from truestep.exercises.catalogue import exercises
+
+    return [(name, one.title) for name, one in exercises().items() if name.startswith(incomplete)]
 
 
 def runs(incomplete: str) -> list[str]:
