@@ -132,3 +132,68 @@ def test_a_model_that_reads_the_padding_only(inverted: bool) -> None:
     tokens = torch.randint(1, 9, (8, 6))
     tokens[::2, 3:] = 0
     assert found_positions(Reader(inverted), tokens) == ("", "tokens" if inverted else "")
+
+
+class Pair(nn.Module):
+    """Gets two arguments of one shape, and reads the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+        return self.head(one)  # type: ignore[no-any-return]
+
+
+class WithDefault(Pair):
+    def forward(self, one: torch.Tensor, former: torch.Tensor | None = None) -> torch.Tensor:
+        return self.head(one)  # type: ignore[no-any-return]
+
+
+class Columns(nn.Module):
+    """Categories in columns with other ranges, beside numbers that it reads and does not use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.head = nn.Embedding(9, 3), nn.Embedding(2, 3), nn.Linear(9, 2)
+
+    def forward(self, groups: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        parts = [self.one(groups[:, 0]), self.two(groups[:, 1]), torch.zeros_like(numbers)]
+        return self.head(torch.cat(parts, 1))  # type: ignore[no-any-return]
+
+
+def dead_of(model: nn.Module, *given: torch.Tensor) -> tuple[str, ...]:
+    """Train a model on these arguments, and return the names of those without influence."""
+    events: list[Any] = []
+    with Session(also=events.append) as session:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(6):
+            model(*given).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert session.stop().internal_errors == ()
+    found = [event for event in events if isinstance(event, ArgumentsCompared)]
+    assert found
+    return found[-1].dead
+
+
+def test_the_second_of_a_pair_that_the_code_does_not_name_is_dead() -> None:
+    one, two = torch.randn(8, 3), torch.randn(8, 3)
+    assert dead_of(Pair(), one, two) == ("two",)
+    assert dead_of(Pair(), one, torch.randn(8, 5)) == ()
+    assert dead_of(Pair(), one, torch.randn(8, 3).double()) == ()
+    assert dead_of(WithDefault(), one, two) == ()
+
+
+def test_a_part_of_a_common_signature_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Both(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            return self.head(one + two)  # type: ignore[no-any-return]
+
+    monkeypatch.setitem(globals(), "Both", Both)
+    assert dead_of(Pair(), torch.randn(8, 3), torch.randn(8, 3)) == ()
+
+
+def test_columns_of_categories_keep_their_ranges() -> None:
+    groups = torch.stack([torch.arange(8), torch.arange(8) % 2], 1)
+    assert dead_of(Columns(), groups, NUMBERS) == ("numbers",)

@@ -57,3 +57,30 @@ def test_a_call_on_something_else_is_not_read():
         model(Pair((torch.ones(2), 1)))
         model(torch.ones(3, dtype=torch.complex64).conj())
     assert not any(isinstance(event, ev.InputsRead) for event in events)
+
+
+class Beside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 4), nn.Linear(4, 1)
+
+    def forward(self, words, numbers, state):
+        return self.head(self.embed(words) + numbers + state)
+
+
+class Recurrent(Beside):
+    def forward(self, words, state, numbers):
+        return super().forward(words, numbers, state)
+
+
+@pytest.mark.parametrize(("kind", "names"), [(Beside, ["", "numbers"]), (Recurrent, [""])])
+def test_numbers_beside_whole_numbers_are_read_but_no_state(kind, names):
+    model, numbers, state = kind(), torch.full((8, 4), 3.0), torch.full((8, 4), 7.0)
+    given = (numbers, state) if kind is Beside else (state, numbers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with capture_events() as events:
+        model(torch.arange(8) % 5, *given).sum().backward()
+        optimizer.step()
+    found = [event for event in events if isinstance(event, ev.InputsRead)]
+    assert [event.argument for event in found] == names
+    assert [event.mean for event in found if event.argument] == [3.0] * (len(names) - 1)

@@ -10,7 +10,9 @@ MET = ModelMet(model=1, name="model", parameters=(1, 2))
 TRAIN, EVAL = Site("train.py", 7), Site("train.py", 20)
 
 
-def read(mean: float, spread: float, *, training: bool = False, rows: int = 32, floating: bool = True) -> InputsRead:
+def read(
+    mean: float, spread: float, *, training: bool = False, rows: int = 32, floating: bool = True, argument: str = ""
+) -> InputsRead:
     return InputsRead(
         model=1,
         training=training,
@@ -21,6 +23,7 @@ def read(mean: float, spread: float, *, training: bool = False, rows: int = 32, 
         dtype="float32",
         floating=floating,
         shape=(rows, 4),
+        argument=argument,
         site=TRAIN if training else EVAL,
     )
 
@@ -70,3 +73,21 @@ def test_a_run_without_an_evaluation_is_not_observed():
     for event in TRAINED:
         run.note(event)
     assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
+
+
+def beside(mean: float, spread: float, *, training: bool = False) -> InputsRead:
+    return read(mean, spread, training=training, argument="numbers")
+
+
+def test_a_later_argument_that_was_not_normalised_is_reported():
+    trained = [MET, MEASURED, *[read(5.0, 3.0, training=True, floating=False), beside(0.0, 1.0, training=True)] * 3]
+    categories = read(5.0, 3.0, floating=False)
+    (finding,) = judge(InputsOnAnotherScale, [*trained, categories, beside(70.0, 30.0)])
+    assert finding.primary.site == EVAL
+    assert "`numbers` of 70 +- 30" in finding.primary.label
+    assert judge(InputsOnAnotherScale, [*trained, categories, beside(0.5, 1.2)]) == []
+
+
+def test_a_later_argument_that_begins_at_zero_in_training_is_quiet():
+    trained = [MET, MEASURED, *[read(5.0, 3.0, training=True, floating=False), beside(0.0, 0.0, training=True)] * 3]
+    assert judge(InputsOnAnotherScale, [*trained, beside(0.5, 0.3)]) == []

@@ -141,6 +141,24 @@ def test_a_model_with_random_weights_in_no_optimizer_is_found_while_another_is_t
     assert found((1, 3, 5), [*met, target]) == []
 
 
+def test_square_weights_of_a_recurrent_cell_do_not_hide_a_random_decoder():
+    names = ("embed.weight", "cell.bias_ih", "cell.weight_ih", "out.bias", "cell.weight_hh", "query.bias")
+    other = ModelMet(model=2, name="encoder", parameters=(9,), site=Site("train.py", 22, 4))
+
+    def found(random, square=(9, 9)):
+        shapes = {1: (7, 3), 3: square, 5: (9, 3)}
+        met = [ParameterMet(parameter=n, name=names[n - 1], shape=shapes.get(n, (9,)), model=1) for n in ALL]
+        met += [ParameterMet(parameter=9, name="encoder.weight", model=2), MODEL, other]
+        more = [ParametersUnchanged(parameters=ALL, moved=(9,), random=random, steps=10)]
+        return judge(ParametersNotOptimized, run((9,), ALL, met=met, more=more))
+
+    (finding,) = found((1, 5))
+    assert finding.confidence is Confidence.MEDIUM
+    assert found((1, 5), square=(9, 6)) == []
+    assert found((1, 3)) == []  # a weight that is not square has other values: it was loaded
+    assert found(()) == []
+
+
 def test_parameters_that_were_unfrozen_and_never_joined_are_found():
     frozen = [ParameterMet(parameter=n, name=NAMES[n - 1], trainable=n > 4, model=1) for n in ALL]
     (finding,) = judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, MODEL]))

@@ -84,6 +84,8 @@ class Samples(Account[_Key]):
         super().__init__(objects)
         self.inputs: dict[tuple[int, bool], Inputs] = {}
         """Model, and True for calls with gradients in train mode, to its inputs."""
+        self.features: dict[tuple[int, str, bool], Inputs] = {}
+        """The same for a later argument, of models with whole numbers first."""
         self.trained: dict[int, Site | None] = {}
         """Loaders with a batch that was the latest at a backward pass, with the line that reads them."""
         self.evaluated: dict[int, Site | None] = {}
@@ -151,8 +153,11 @@ class Samples(Account[_Key]):
                 self._since.clear()
                 self._called.clear()
                 self.tally.add(("steps", None))
-            case ev.InputsRead():
+            case ev.InputsRead(argument=""):
                 self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
+            case ev.InputsRead():
+                key = event.model, event.argument, event.training
+                self.features.setdefault(key, Inputs()).reads.append(event)
 
     def _ended(self, loader: int) -> None:
         current = self._current.pop(loader, None)

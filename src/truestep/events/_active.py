@@ -94,7 +94,8 @@ class ArgumentsCompared(Event):
     alive: tuple[str, ...] = ()
     """Names of the arguments with influence on the results."""
     dead: tuple[str, ...] = ()
-    """Names of those that the code of `forward` reads, without influence in eval and in train mode."""
+    """Names of those that the code of `forward` reads, or takes beside one of the same shape, without influence in eval
+    and in train mode."""
     ends: Site | None = None
     """Line of the last operation that the first of these reaches, with a result that it does not change."""
     site: Site | None = None

@@ -81,7 +81,10 @@ class LoopRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputsRead(Event):
-    """Values of the first argument of a model on the CPU, at sampled steps and in first calls without gradients."""
+    """Values of an argument of a model on the CPU, at sampled steps and in first calls without gradients.
+
+    It is the first argument; after one of whole numbers also the next one of numbers with decimals.
+    """
 
     absent: ClassVar[str] = "no model call on a tensor on the CPU"
     model: int
@@ -95,6 +98,8 @@ class InputsRead(Event):
     dtype: str = "float32"
     floating: bool = True
     shape: tuple[int, ...] = ()
+    argument: str = ""
+    """Name of a later argument in `forward`; empty for the first."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -12,11 +12,12 @@ class InputWithoutInfluence(Rule):
 
     What it does
     ------------
-    Repeats a call on a copy of the model with one input changed. Reports an argument that the code of ``forward``
-    reads if other values of it give the same results to the last bit, in eval and in train mode with several seeds,
-    and names the line at which its influence ends. Reports a mask of 0 and 1 if its complement gives the same results,
-    while other values at the positions of the padding change the results of real positions. Reports a model if the
-    first sample of the batch changes its results, but the last sample and one in the middle do not; if the first
+    Repeats a call on a copy of the model with one input changed. Reports an argument that the code of ``forward`` reads
+    if other values of it give the same results to the last bit, in eval and in train mode with several seeds, and names
+    the line at which its influence ends. The same for an argument that the code does not read, if it has the shape of
+    one that has influence, as the second picture of a pair. Reports a mask of 0 and 1 if its complement gives the same
+    results, while other values at the positions of the padding change the results of real positions. Reports a model if
+    the first sample of the batch changes its results, but the last sample and one in the middle do not; if the first
     position of its sequences does, but no other; and if the padding does, but no token.
 
     Why it matters
@@ -46,7 +47,8 @@ class InputWithoutInfluence(Rule):
     Known false alarms
     ------------------
     An argument that a part of the model takes for a common signature only. Not reported: arguments with one value or
-    with influence in any checked call, those that ``forward`` does not name, masks that mark no padding or only padding
+    with influence in any checked call, those that ``forward`` does not name, of another shape, with a default, or of
+    classes with one signature, masks that mark no padding or only padding
     that has no influence, masks with an effect in train mode only, constant outputs, and results in another order.
 
     References

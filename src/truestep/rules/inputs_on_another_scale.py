@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 from truestep import events as ev
 from truestep.accounts.samples import Inputs
 from truestep.events import Event, Site
@@ -23,7 +25,8 @@ class InputsOnAnotherScale(Rule):
 
     What it does
     ------------
-    Compares the first arguments of a model in training with those in evaluation, at sampled steps. Reports an
+    Compares the first arguments of a model in training with those in evaluation, at sampled steps; if these are whole
+    numbers, such as categories, also the next argument with decimals. Reports an
     evaluation, with a result that is compared with targets, if in each call that was read the mean is at least 6
     standard deviations of training from the mean of training, or the standard deviation at least 6 times that of
     training or less than a tenth of it; or if all inputs of training were zero, and those of the evaluation are not.
@@ -51,7 +54,7 @@ class InputsOnAnotherScale(Rule):
     ------------------
     An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
-    inputs that are not the first argument, and whole numbers.
+    whole numbers, and other arguments, such as states, masks and noise.
 
     References
     ----------
@@ -81,17 +84,26 @@ class InputsOnAnotherScale(Rule):
             trained = run.samples.inputs.get((model, True))
             if training or trained is None or len(trained.reads) < _LEAST_READS:
                 continue
-            measuring = all((model, read.site) in self._measuring for read in inputs.reads)
-            if measuring and all(_is_far(read, trained) for read in inputs.reads):
-                self._found(model, inputs, trained, run)
+            self._judge(model, inputs, trained, run)
+        for (model, argument, training), inputs in run.samples.features.items():
+            trained = run.samples.features.get((model, argument, True))
+            varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
+            if not training and trained is not None and varied and len(trained.reads) >= _LEAST_READS:
+                self._judge(model, inputs, trained, run)
+
+    def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
+        measuring = all((model, read.site) in self._measuring for read in inputs.reads)
+        if measuring and all(_is_far(read, trained) for read in inputs.reads):
+            self._found(model, inputs, trained, run)
 
     def _found(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
         name, first, before = run.model_name(model), inputs.reads[0], trained.reads[0]
+        what = f"`{first.argument}`" if first.argument else "inputs"
         draft = self.report(
             first.site,
             f"`{name}` is evaluated on inputs of another scale than those of its training",
             run=run,
-            label=f"inputs of {inputs.mean:.2g} +- {inputs.spread:.2g}",
+            label=f"{what} of {inputs.mean:.2g} +- {inputs.spread:.2g}",
             related=() if before.site is None else (Mark(before.site, f"{trained.mean:.2g} +- {trained.spread:.2g}"),),
             help="prepare the inputs of the evaluation as those of the training",
             cost="the figures of the evaluation are not those of the model",

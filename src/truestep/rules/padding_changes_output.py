@@ -6,6 +6,7 @@ from truestep.events import Event, InputsRead, PaddingCompared
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
+_MOST_LENGTHS = 8
 _LEAST_LENGTHS = 2
 """Batches must have different lengths: padding to one length is the same for every sample."""
 
@@ -70,8 +71,9 @@ class PaddingChangesOutput(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case InputsRead(shape=(_, length, *_)) if len(lengths := self._lengths.setdefault(event.model, set())) < 8:
-                lengths.add(length)
+            case InputsRead(shape=(_, length, *_), argument=""):
+                if len(lengths := self._lengths.setdefault(event.model, set())) < _MOST_LENGTHS:
+                    lengths.add(length)
             case PaddingCompared():
                 self._lengths.setdefault(event.model, set()).add(event.length)
                 if event.changes:

@@ -8,6 +8,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._parts import apart
 from truestep.rules._rule import Progress, Rule
 
+_FLAT = 2
+
 
 class ParametersNotOptimized(Rule):
     """Trainable parameters get gradients, but no optimizer holds them.
@@ -159,7 +161,7 @@ def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
     A backbone without training has loaded weights, or more of them than the trained head.
     """
     weights = [[p for p in part if len(run.parameters[p].shape) > 1] for part in (left, trained)]
-    return 0 < len(weights[0]) <= len(weights[1]) and run.weights.random.issuperset(weights[0])
+    return 0 < len(weights[0]) <= len(weights[1]) and _are_random(weights[0], run)
 
 
 def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
@@ -172,10 +174,25 @@ def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
     return (
         bool(weights)
         and not model.installed
-        and run.weights.random.issuperset(weights)
+        and _are_random(weights, run)
         and run.weights.loaded.keys().isdisjoint(weights)  # a target network
         and not owned.isdisjoint(run.held_by)
     )
+
+
+def _are_random(weights: list[int], run: Progress) -> bool:
+    """Return True if weights have the random values of torch's layers.
+
+    Square weights of a recurrent layer are not known by their values, which have the range of Xavier's: the others
+    decide.
+    """
+    known = [p for p in weights if p in run.weights.random]
+    return bool(known) and all(_is_square_of_gates(p, run) for p in weights if p not in run.weights.random)
+
+
+def _is_square_of_gates(parameter: int, run: Progress) -> bool:
+    met = run.parameters[parameter]
+    return met.name.rpartition(".")[2].startswith("weight_ih") and len(met.shape) == _FLAT and len(set(met.shape)) == 1
 
 
 def _trainable(parameter: int, run: Progress) -> bool:

@@ -94,7 +94,7 @@ class RanksSeeSameData(RankRule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case InputsRead(training=True) if len(self._inputs) < _MOST and event.spread > 0:
+            case InputsRead(training=True, argument="") if len(self._inputs) < _MOST and event.spread > 0:
                 self._inputs.append([list(event.shape), event.mean, event.spread, event.least, event.most])
                 self._steps.append(run.step)
                 self._called = self._called or event.site

@@ -37,7 +37,8 @@ class Arguments:
 
     alive: tuple[str, ...] = ()
     dead: tuple[str, ...] = ()
-    """Names of those that the model's `forward` reads, without influence in eval and in train mode."""
+    """Names of those that the model's `forward` reads, or takes beside one of the same shape, without influence in eval
+    and in train mode."""
     ends: Site | None = None
     """Line of the last operation that the first of these reaches, with a result that it does not change."""
 
@@ -70,20 +71,20 @@ def arguments(trial: Trial) -> Arguments:
     alive: list[str] = []
     dead: list[tuple[str, Path, Any]] = []
     for path, value in list(tensors.items())[:_MOST_ARGUMENTS]:
-        other = _changed(value, torch)
-        if other is None:
-            continue
-        name, changed = name_of(path, trial.copy), call.replaced({path: other})
-        try:
-            without = same(plain, trial.run(_SEED, changed)) and all(
-                same_in_training(trial, changed, seed) for seed in _OTHER_SEEDS
-            )
-        except Refused:  # the other values are not valid, such as offsets in another order
-            continue
-        if not without:
-            alive.append(name)
-        elif _is_read(path, trial.copy):
-            dead.append((name, path, other))
+        for other in _changed(value, torch):
+            changed = call.replaced({path: other})
+            try:
+                without = same(plain, trial.run(_SEED, changed)) and all(
+                    same_in_training(trial, changed, seed) for seed in _OTHER_SEEDS
+                )
+            except Refused:  # the other values are not valid, such as offsets in another order
+                continue
+            if without:
+                dead.append((name_of(path, trial.copy), path, other))
+            else:
+                alive.append(name_of(path, trial.copy))
+            break
+    dead = [one for one in dead if _is_read(one[1], trial.copy) or _is_one_of_several(one[1], alive, trial)]
     if not alive or not dead:
         return Arguments(tuple(alive))
     _, path, other = dead[0]
@@ -135,21 +136,23 @@ def _padded(trial: Trial, tokens: Any) -> Any:
     return None
 
 
-def _changed(value: Any, torch: Any) -> Any:
-    """Return other values for an argument, which are among its own; None if it has one value, or is a mask."""
+def _changed(value: Any, torch: Any) -> Iterator[Any]:
+    """Yield other values for an argument, which are among its own; none if it has one value, or is a mask."""
     if value.layout is not torch.strided or value.dtype is torch.bool or not bool(torch.isfinite(value).all()):
-        return None
+        return
     low, high = value.aminmax()
     if bool(low == high) or is_mask(value, torch) or _is_triangular(value, torch):
-        return None
+        return
     if value.is_floating_point():
         other = value.flatten().flip(0).reshape(value.shape)
-        return torch.where(value == high, low, high) if bool((other == value).all()) else other
-    if value.is_cpu:
-        return torch.where(value == high, low, high)
-    longest = max(range(value.dim()), key=lambda dim: value.shape[dim])  # an index out of range would end the program
-    other = value.roll(1, longest)
-    return None if bool((other == value).all()) else other
+        yield torch.where(value == high, low, high) if bool((other == value).all()) else other
+        return
+    if value.is_cpu:  # elsewhere an index out of range would end the program
+        yield torch.where(value == high, low, high)
+    longest = max(range(value.dim()), key=lambda dim: value.shape[dim])
+    other = value.roll(1, longest)  # columns of categories keep their ranges
+    if not bool((other == value).all()):
+        yield other
 
 
 def _is_triangular(value: Any, torch: Any) -> bool:
@@ -169,6 +172,39 @@ def _is_read(path: Path, module: Any) -> bool:
     loads = (one.argval for one in dis.get_instructions(forward) if one.opname.startswith("LOAD"))
     names = {part for value in loads for part in (value if isinstance(value, tuple) else (value,))}
     return name_of(path, module) in names
+
+
+def _is_one_of_several(path: Path, alive: list[str], trial: Trial) -> bool:
+    """Return True if `forward` takes numbers in the shape of another argument, which has influence, without a default.
+
+    Other classes of the file with these arguments are models of one signature, which may use a part of them.
+    """
+    forward, tensors = getattr(type(trial.copy), "forward", None), trial.call.tensors(trial.scene.torch)
+    value = tensors[path]
+    if not isinstance(forward, FunctionType) or len(path) != _DIRECT or not value.is_floating_point():
+        return False
+    taken = _taken(forward)
+    required = taken[: len(taken) - len(forward.__defaults__ or ())]
+    name = name_of(path, trial.copy)
+    if name not in required or name.startswith("_") or name in forward.__code__.co_cellvars:
+        return False
+    alike = (
+        other.shape == value.shape and other.dtype is value.dtype and not bool((other == value).all())
+        for there, other in tensors.items()
+        if name_of(there, trial.copy) in alive
+    )
+    module, known = trial.scene.torch.nn.Module, list(forward.__globals__.values())
+    others = (one for one in known if isinstance(one, type) and issubclass(one, module))
+    same_signature = (
+        isinstance(run := vars(one).get("forward"), FunctionType) and run is not forward and _taken(run) == taken
+        for one in others
+    )
+    return value.dim() > 1 and any(alike) and not any(same_signature)
+
+
+def _taken(forward: FunctionType) -> tuple[str, ...]:
+    """Return the names of the arguments, without the first."""
+    return forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
 
 
 # --- the place where the influence ends ------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from types import FunctionType
 from typing import Any
 
 from truestep.events import InputsRead, Site
@@ -15,6 +17,10 @@ _READS = 2
 """Calls that are read of one place in one sampled step."""
 READS_ASIDE = 3
 """Calls without gradients that are read of one place outside of sampled steps."""
+_STATE = re.compile(
+    r"(^|_)(h|c|hx|cx|hidden|states?|mem|memory|mems|cache|past|prev|previous|context|carry|mask|weights?|z|noise|t|time)\d*($|_)"
+)
+"""Names of arguments that are results of earlier calls, masks or drawn at random."""
 
 
 class Inputs:
@@ -32,17 +38,36 @@ class Inputs:
         if type(given) is not scene.torch.Tensor or not _is_readable(given):
             return
         training = bool(module.training) and scene.torch.is_grad_enabled()
-        if not scene.sampling.on:
-            self._emit(model, given, training, site)
+        if scene.sampling.on and not self._is_due(model, training=training):
             return
-        key, step = 2 * model + training, scene.sampling.step
+        self._emit(model, given, training, site)
+        later = None if args[0].is_floating_point() else self._later(module, args)
+        if later is not None:
+            name, given = later
+            self._emit(model, given, training, site, name)
+
+    def _is_due(self, model: int, *, training: bool) -> bool:
+        """Return True if few calls of this kind were read in this sampled step."""
+        key, step = 2 * model + training, self._scene.sampling.step
         before, reads = self._reads.get(key, (-1, 0))
         reads = reads + 1 if before == step else 1
         self._reads[key] = (step, reads)
-        if reads <= _READS:
-            self._emit(model, given, training, site)
+        return reads <= _READS
 
-    def _emit(self, model: int, given: Any, training: bool, site: Site | None) -> None:
+    def _later(self, module: Any, args: tuple[Any, ...]) -> tuple[str, Any] | None:
+        """Return the first of the later arguments with decimals and a row for each of the first, and its name."""
+        forward = getattr(type(module), "forward", None)
+        if not isinstance(forward, FunctionType):
+            return None
+        names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+        rows = args[0].shape[:1]
+        for name, given in zip(names[1:], args[1:], strict=False):
+            numbers = type(given) is self._scene.torch.Tensor and given.is_floating_point() and given.dim() > 1
+            if numbers and given.shape[:1] == rows and _is_readable(given) and not given.requires_grad:
+                return None if _STATE.search(name) else (name, given)
+        return None
+
+    def _emit(self, model: int, given: Any, training: bool, site: Site | None, argument: str = "") -> None:
         with self._scene.sampling.timed(given):
             flat = given.detach().reshape(-1)
             values = flat[:: max(1, flat.numel() // _ELEMENTS) | 1].double()
@@ -60,6 +85,7 @@ class Inputs:
             dtype=str(given.dtype).removeprefix("torch."),
             floating=given.is_floating_point(),
             shape=tuple(int(size) for size in given.shape),
+            argument=argument,
             site=site,
         )
 
