@@ -43,15 +43,15 @@ class Curve:
     """Values that were read during a run."""
 
     subject: str
-    """"loss", "rate", "update", "mixture", "window" or "figure"."""
+    """"loss", "rate", "update", "mixture", "window", "figure" or "evaluation loss"."""
     number: int
-    """The optimizer; 0 for a loss or a figure."""
+    """The optimizer; 0 for losses and figures."""
     site: Site | None = None
     """Line of the backward pass of a loss."""
     group: int = 0
     """Parameter group of a learning rate."""
     name: str = ""
-    """Name of a figure, such as "accuracy"."""
+    """Name of a figure or of the loss of an evaluation, such as "accuracy"."""
 
 
 @dataclass(slots=True)
@@ -168,8 +168,10 @@ class Timeline:
                 self._add(Curve("mixture", event.optimizer), event.ratio)
             case ev.WindowMeasured():
                 self._add(Curve("window", event.optimizer), event.ratio)
-            case ev.FigureRead():
+            case ev.FigureRead() if event.batches or "/" not in event.name:  # a sum may be cleared before it is read
                 self._add(Curve("figure", 0, None, 0, event.label or event.name), event.value)
+            case ev.EvaluationLossRead():
+                self._add(Curve("evaluation loss", 0, None, 0, event.name), event.value)
             case ev.LayersMeasured():
                 readings = self.layers.setdefault(event.optimizer, [])
                 readings.append((self.step, event))

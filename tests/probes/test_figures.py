@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.events import FigureRead
-from truestep.probes.evaluation.figures import _is_figure
+from truestep.events import EvaluationLossRead, FigureRead
+from truestep.probes.evaluation.figures import _is_figure, _is_loss
 from truestep.probes.evaluation.quotients import quotients_of, value
 from truestep.testing import capture_events
 
@@ -67,6 +67,42 @@ def test_names_of_shares(name):
 @pytest.mark.parametrize("name", ["dice_loss", "acc_sum", "correct", "accelerator", "accuracy_fn", "total_recall"])
 def test_other_names(name):
     assert not _is_figure(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("val_loss", True), ("test_mse", True), ("loss_eval", True), ("VALID_LOSS", True), ("loss", False),
+        ("best_val_loss", False), ("val_loss_sum", False), ("val_accuracy", False), ("test_loss_fn", False),
+    ],
+)  # fmt: skip
+def test_names_of_losses_of_evaluations(name, expected):
+    assert _is_loss(name) is expected
+
+
+def validated():
+    """Train with an evaluation after each step; return the losses that were read, and those that were computed."""
+    torch.manual_seed(0)
+    x, y = torch.randn(60, 4), torch.randn(60, 1)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    shown = []
+    with capture_events() as events:
+        for _ in range(5):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            with torch.no_grad():
+                val_loss = nn.functional.mse_loss(model(x[:30]), y[:30]).item()
+            shown.append(val_loss)
+    return [event for event in events if isinstance(event, EvaluationLossRead)], shown
+
+
+def test_losses_of_evaluations_are_read_after_each():
+    read, shown = validated()
+    assert {one.name for one in read} == {"val_loss"}
+    assert len(read) >= 4
+    assert [one.value for one in read] == pytest.approx(shown[: len(read)], rel=1e-5)
 
 
 def figures(evaluate, *, several=False):

@@ -11,6 +11,7 @@ from runs import CADENCE, DIED, KEPT, MIXED, PLAIN, RUNS
 from truestep import events as ev
 from truestep.events import Site
 from truestep.findings import Mark, Summary
+from truestep.report.page.alerts import alerts
 from truestep.report.page.annotated import annotated
 from truestep.report.page.code import excerpts, marked
 from truestep.report.page.compared import compared
@@ -288,7 +289,7 @@ def test_the_axis_contains_every_value(values):
 
 def test_equal_figures_are_one_line():
     read = {
-        step: [ev.FigureRead(name=name, value=value) for name in ("accuracy", "right / total")]
+        step: [ev.FigureRead(name=name, value=value, batches=2) for name in ("accuracy", "right / total")]
         for step, value in ((5, 0.5), (10, 0.8))
     }
     read[20] = [ev.FigureRead(name="accuracy", value=0.9), ev.FigureRead(name="f", label="F1", value=0.7)]
@@ -299,6 +300,71 @@ def test_equal_figures_are_one_line():
         ("F1", ((20, 0.7), (30, 0.8))),
         ("accuracy", ((5, 0.5), (10, 0.8), (20, 0.9))),
     ]
+
+
+def test_quotients_without_comparisons_are_no_figures():
+    read = {step: [ev.FigureRead(name="total / n", value=0.0)] for step in (5, 10)}
+    assert charts([("", lived(40, read=read))]) == []
+
+
+# --- alerts ----------------------------------------------------------------------------------------------------------
+
+
+def validated(losses):
+    """Return a run with the loss of an evaluation before each third step."""
+    return lived(
+        60, read={3 * n: [ev.EvaluationLossRead(name="val_loss", value=loss)] for n, loss in enumerate(losses)}
+    )
+
+
+def test_a_loss_that_rises_after_its_lowest_value_is_an_alert():
+    rising = [2.0, 1.5, 1.0, 1.2, 1.4, 1.5, 1.7, 1.8, 1.9, 2.1]
+    assert alerts([("", validated(rising)), ("b", validated(rising))]) == (
+        "`val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 evaluations after it",
+        "b: `val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 evaluations after it",
+    )
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [2.0 - 0.1 * n for n in range(10)],
+        [2.0, 1.5, 1.0, 1.01, 0.99, 1.02, 1.0, 1.01, 1.03, 1.0],  # level
+        [2.0, 1.5, 1.0, 1.8, 1.9, 2.1],  # few
+        [2.0, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4, 1.3, 1.0, 1.2],  # the lowest is one of the last
+        [2.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],  # may be negative, as a likelihood
+    ],
+)
+def test_other_losses_are_no_alert(losses):
+    assert alerts([("", validated(losses))]) == ()
+
+
+def test_an_accuracy_that_falls_is_an_alert():
+    values = [0.5, 0.7, 0.9, 0.8, 0.8, 0.7, 0.7, 0.6]
+    run = lived(60, read={3 * n: [ev.FigureRead(name="accuracy", value=value)] for n, value in enumerate(values)})
+    assert alerts([("", run)]) == (
+        "`accuracy` was highest at step 6 (0.9) and is 0.6 in the last of 5 evaluations after it",
+    )
+
+
+def test_a_gradient_far_above_its_other_readings_is_an_alert():
+    def run(largest):
+        sizes = [0.1, 0.11, 0.1, largest, 0.12, 0.1, 0.1]
+        return lived(
+            60,
+            read={
+                3 * n: [
+                    ev.LayersMeasured(optimizer=1, parameters=(1, 2), gradients=(0.1 + n / 1e3, size), updates=(0, 0))
+                ]
+                for n, size in enumerate(sizes)
+            },
+        )
+
+    assert alerts([("", run(8.0))]) == (
+        "the gradient of `parameter 2` at step 9 is 80 times the median of its readings",
+    )
+    assert alerts([("", run(0.5))]) == ()
+    assert alerts([("", Summary("train.py", "finished", 3))]) == ()
 
 
 # --- layers ----------------------------------------------------------------------------------------------------------

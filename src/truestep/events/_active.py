@@ -205,6 +205,15 @@ class FigureRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EvaluationLossRead(Event):
+    """After an evaluation, a variable with the name of its loss, such as ``val_loss``, had a new value."""
+
+    absent: ClassVar[str] = "no variable with the loss of an evaluation"
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DerivativeCompared(Event):
     """The backward pass of a custom autograd function was compared with the slope of its forward pass."""
 

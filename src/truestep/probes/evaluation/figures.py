@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from truestep import source
-from truestep.events import Event, FigureRead, ResultCompared, Site
+from truestep.events import EvaluationLossRead, Event, FigureRead, ResultCompared, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_of
@@ -28,6 +28,12 @@ _SHARES = frozenset({
 })  # fmt: skip
 _OTHERS = frozenset({"loss", "losses", "total", "sum", "count", "num", "correct", "grad", "grads", "fn", "metric"})
 """Words of names that hold something else, such as ``dice_loss``."""
+_HELD_OUT = frozenset({"val", "valid", "validation", "test", "eval", "dev", "held", "heldout"})
+_LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error"})
+"""With one of the words before: names of the loss of an evaluation."""
+_NO_LOSSES = frozenset({"best", "min", "lowest", "total", "sum", "count", "num", "fn", "last", "prev", "previous"})
+_MOST_LOSSES = 256
+"""Losses of evaluations that are read in a run."""
 _WORD = re.compile(r"[^\W_]+")
 _MOST = 64
 """Figures that are read in a run."""
@@ -77,7 +83,7 @@ class _Evaluation:
 
 
 class Figures:
-    """Emits `FigureRead`.
+    """Emits `FigureRead` and `EvaluationLossRead`.
 
     Args:
         scene: the scene.
@@ -88,7 +94,7 @@ class Figures:
         self._now: _Evaluation | None = None
         self._every: list[_Evaluation] = []
         """Evaluations of one model on the same samples."""
-        self._read = 0
+        self._read = self._losses = 0
         self._begun = 0
         self._latest = -1
         """Step of the latest call of an evaluation."""
@@ -102,7 +108,7 @@ class Figures:
             self._scene.emit(event)
         beside, self._latest = step - self._latest <= 1, step
         most = _IN_A_ROW if beside else _MOST_EVALUATIONS
-        if self._read < _MOST and self._begun < most:
+        if min(self._read, self._losses) < _MOST and self._begun < most:
             self._begun += 1
             self._now = _Evaluation(model, step, _figures(self._scene, frame))
 
@@ -128,8 +134,8 @@ class Figures:
         if self._now is not None:
             self._now.whole = False
 
-    def settle(self, frame: FrameType | None) -> Iterator[FigureRead]:
-        """Yield the figures of the latest evaluation, after it."""
+    def settle(self, frame: FrameType | None) -> Iterator[FigureRead | EvaluationLossRead]:
+        """Yield the figures and the losses of the latest evaluation, after it."""
         now, self._now = self._now, None
         if now is None:
             return
@@ -143,7 +149,14 @@ class Figures:
         for key, figure in _figures(scene, frame).items():
             before = now.before.get(key)
             same = before is not None and (figure.held is before.held or figure.held == before.held == figure.number)
-            if same or self._read >= _MOST:
+            if same:
+                continue
+            if _is_loss(figure.name):
+                if self._losses < _MOST_LOSSES:
+                    self._losses += 1
+                    yield EvaluationLossRead(name=figure.name, value=float(f"{figure.number:.6g}"))
+                continue
+            if self._read >= _MOST:
                 continue
             self._read += 1
             place = figure.place or next(filter(None, (_stored(path, key[1]) for path in paths)), None)
@@ -176,7 +189,7 @@ def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
     found: dict[_Key, _Figure] = {}
     for owner, names, divisions in spaces:
         for name, value in list(names.items()):
-            if _is_figure(name) and (number := _number(scene.torch, value)) is not None:
+            if (_is_figure(name) or _is_loss(name)) and (number := _number(scene.torch, value)) is not None:
                 found[owner, name] = _Figure(value, number, name)
         for division in divisions:
             if (number := quotient_value(scene.torch, division.node, names)) is not None:
@@ -189,6 +202,13 @@ def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
 def _is_figure(name: str) -> bool:
     words = set(_WORD.findall(name.lower()))
     return not words.isdisjoint(_SHARES) and words.isdisjoint(_OTHERS)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_loss(name: str) -> bool:
+    words = set(_WORD.findall(name.lower()))
+    held_out = not words.isdisjoint(_HELD_OUT) and not words.isdisjoint(_LOSSES)
+    return held_out and words.isdisjoint(_NO_LOSSES)
 
 
 def _number(torch: Any, value: object) -> float | None:

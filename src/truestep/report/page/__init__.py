@@ -9,6 +9,7 @@
 - `duties`: the purpose of each operation of a training loop, and the failures if it is misplaced.
 - `score`: the order of operations in the first steps and in a typical one, as lanes.
 - `curves`: values read during the run, as lines of a chart.
+- `alerts`: evaluations that got worse after their best one, and spikes of gradients.
 - `heat`: gradients and updates of the layers over the run, as tables of shaded cells.
 - `compared`: several runs beside each other.
 """

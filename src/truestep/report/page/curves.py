@@ -24,6 +24,7 @@ _EQUAL = 1e-4
 """Relative difference up to which values are drawn as a level line."""
 _TITLES = {
     "loss": ("Loss", "the value that the backward pass began from"),
+    "evaluation loss": ("Loss of the evaluations", "variables of the script, after each evaluation"),
     "figure": ("Figures of the evaluations", "variables and printed quotients of the script, after each evaluation"),
     "rate": ("Learning rate", "of each optimizer and parameter group"),
     "update": ("Size of the update", "norm of the update divided by the norm of the weights, median of the weights"),
@@ -130,7 +131,7 @@ def _series(subject: str, name: str, timeline: Timeline) -> list[tuple[str, Poin
 def _label(curve: Curve, timeline: Timeline) -> str:
     if curve.subject == "loss":
         return place(curve.site) or "loss"
-    if curve.subject == "figure":
+    if curve.name:
         return curve.name
     built = timeline.objects.optimizers.get(curve.number)
     kind = "optimizer" if built is None else built.kind

@@ -13,6 +13,7 @@ from typing import Any
 from truestep import __version__, source
 from truestep.errors import PackageMissing, UnwritableFolder
 from truestep.findings import Summary
+from truestep.report.page.alerts import alerts
 from truestep.report.page.compared import Comparison, compared, names
 from truestep.report.page.curves import Chart, charts
 from truestep.report.page.findings import Manual, manuals
@@ -29,6 +30,7 @@ class Page:
     runs: tuple[RunPage, ...]
     comparison: Comparison | None
     charts: tuple[Chart, ...]
+    alerts: tuple[str, ...]
     manuals: tuple[Manual, ...]
 
 
@@ -55,11 +57,13 @@ def page(summaries: Sequence[Summary]) -> Page:
         notes = [note for file in run.files for part in file.stretches for line in part.lines for note in line.notes]
         named |= dict.fromkeys(rule for note in notes for rule in note.duty.rules)
     scripts = ", ".join(dict.fromkeys(run.script for run in runs))
+    pairs = list(zip(given, summaries, strict=True))
     return Page(
         scripts,
         tuple(runs),
         compared(runs) if several else None,
-        tuple(charts(list(zip(given, summaries, strict=True)))),
+        tuple(charts(pairs)),
+        alerts(pairs),
         tuple(manuals(named)),
     )
 

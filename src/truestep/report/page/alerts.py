@@ -1,0 +1,71 @@
+"""Alerts on the curves of a run: evaluations that got worse after their best one, and spikes of gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from truestep.findings import Summary
+from truestep.report.page.lines import number
+from truestep.timeline import Timeline
+
+_LEAST_EVALUATIONS = 8
+_WORSE = 0.05
+"""Relative distance from the best value for a worse one."""
+_AFTER = 0.25
+"""Share of the evaluations after the best one."""
+_LEAST_READINGS = 6
+_SPIKE = 30.0
+"""Ratio of a gradient to the median of its readings."""
+_MOST = 8
+
+
+def alerts(runs: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
+    """Return sentences on the curves of the runs, each with its name; empty for a single run."""
+    found = []
+    for name, summary in runs:
+        if summary.timeline is not None:
+            sentences = [*_evaluations(summary.timeline), *_spikes(summary.timeline)]
+            found += [f"{name}: {one}" if name else one for one in sentences[:_MOST]]
+    return tuple(found)
+
+
+def _evaluations(timeline: Timeline) -> Iterator[str]:
+    """Yield the losses and the accuracies that were best long before the end."""
+    for curve, points in timeline.curves.items():
+        values = [value for _, value in points]
+        if curve.subject not in ("evaluation loss", "figure") or len(points) < _LEAST_EVALUATIONS:
+            continue
+        if not all(math.isfinite(value) and value > 0 for value in values):
+            continue
+        best = min(values) if curve.subject == "evaluation loss" else max(values)
+        place = values.index(best)
+        after = values[place + 1 :]
+        if len(after) >= _AFTER * len(values) and all(abs(value - best) > _WORSE * best for value in after[-3:]):
+            word = "lowest" if curve.subject == "evaluation loss" else "highest"
+            yield (
+                f"`{curve.name}` was {word} at step {points[place][0]:,} ({number(best)}) and is {number(values[-1])} "
+                f"in the last of {len(after)} evaluations after it"
+            )
+
+
+def _spikes(timeline: Timeline) -> Iterator[str]:
+    """Yield the largest spike of each optimizer: the gradient of a weight far above its other readings."""
+    for readings in timeline.layers.values():
+        series: dict[int, list[tuple[int, float]]] = {}
+        for step, event in readings:
+            for parameter, value in zip(event.parameters, event.gradients, strict=True):
+                if math.isfinite(value):
+                    series.setdefault(parameter, []).append((step, value))
+        largest = (0.0, 0, 0)
+        for parameter, points in series.items():
+            middle = median(value for _, value in points)
+            if len(points) >= _LEAST_READINGS and middle > 0:
+                step, value = max(points, key=lambda point: point[1])
+                largest = max(largest, (value / middle, parameter, step))
+        ratio, parameter, step = largest
+        if ratio >= _SPIKE:
+            known = timeline.objects.parameters.get(parameter)
+            name = f"parameter {parameter}" if known is None else known.name
+            yield f"the gradient of `{name}` at step {step:,} is {number(ratio)} times the median of its readings"
