@@ -14,7 +14,7 @@ from truestep.report import color
 from truestep.rules import all_rules
 from truestep.templates import ORDER
 
-pytestmark = pytest.mark.cold
+cold = pytest.mark.cold
 
 ESCAPE = "\x1b["
 
@@ -33,6 +33,7 @@ def completed(*words, cwd=None, shell="bash"):
     return done.stdout.split("\n")[:-1]
 
 
+@cold
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -45,6 +46,7 @@ def completed(*words, cwd=None, shell="bash"):
         (["prove", "--rule", "missing-zero"], ["missing-zero-grad"]),
         (["tune", "--only", "compile,tf"], ["compile,tf32"]),
         (["new", "t"], ["table", "text", "tokens"]),
+        (["exercise", "long"], ["long-memory"]),
         (["run", "train.py", "--epo"], [""]),
     ],
 )
@@ -52,6 +54,7 @@ def test_words_are_completed_without_torch(words, expected):
     assert completed(*words) == expected
 
 
+@cold
 def test_other_shells_get_the_titles_too():
     assert completed("new", "dig", shell="fish")[0].startswith("digits\tClassify handwritten digits")
     assert '"missing-zero-grad":"An optimizer steps' in completed("explain", "missing-zero", shell="zsh")[0]
@@ -64,6 +67,7 @@ def test_all_ids_are_offered():
     assert set(all_rules()) < {id for id, _ in completion.pages("")}
 
 
+@cold
 def test_runs_are_found_below_what_was_written(tmp_path, monkeypatch):
     for name in ("runs/b", "runs/a", "runs/own", "data"):
         (tmp_path / name).mkdir(parents=True)
@@ -79,6 +83,7 @@ def test_runs_are_found_below_what_was_written(tmp_path, monkeypatch):
     assert completed("report", "runs/b", cwd=tmp_path) == ["runs/b"]
 
 
+@cold
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_script_for_bash_completes(tmp_path):
     """The printed script is sourced, and its function called as bash does when TAB is pressed."""

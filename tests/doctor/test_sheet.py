@@ -169,7 +169,7 @@ def test_extras_are_those_of_the_package():
 
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev", "docs", "frameworks"}
+    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"all", "dev", "docs", "frameworks"}
 
 
 def test_metadata_is_read_whatever_its_style():

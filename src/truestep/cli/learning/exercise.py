@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from truestep.cli.experimenting.stopping import stoppable
 from truestep.cli.learning import exercise_texts as texts
 from truestep.cli.shell import completion
 from truestep.errors import FileExists, NoSuchScript, PackageMissing, UnwritableFolder, UsageError
@@ -18,6 +19,7 @@ from truestep.report.color import console as colored_console
 _WIDEST = 100
 
 
+@stoppable
 def exercise_command(
     name: Annotated[
         str | None,

@@ -19,11 +19,12 @@ EXTRAS = {
     "pictures": "charts of experiments as PNG",
     "report": "reports as HTML pages",
     "mcp": "the server for coding assistants",
-    "new": "the programs of `truestep new`",
+    "new": "the programs of `truestep new`, exercises",
     "demo": "the demo",
 }
 """Purpose of each extra, without those for the development of TrueStep."""
-_OWN = {"dev", "docs", "frameworks"}
+_OWN = {"all", "dev", "docs", "frameworks"}
+"""Extras of the development, and the one that includes the others."""
 
 
 def packages() -> tuple[Package, ...]:
