@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -69,12 +68,13 @@ def render(summary: Summary, format: Format = "text", *, width: int = WIDTH, col
     out = io.StringIO()
     console = terminal.console_for(out, width=width, colour=colour)
     given = answers(summary)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-    table.add_column("check", no_wrap=True)
-    table.add_column("answer", no_wrap=True)
-    table.add_column("rule and line, or reason", ratio=1)
-    for answer in sorted(given, key=lambda answer: list(_STYLES).index(answer.outcome)):
-        table.add_row(Text(answer.asks), Text(answer.outcome, style=_STYLES[answer.outcome]), _detail(answer))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for outcome, style in _STYLES.items():
+        lines = _lines([answer for answer in given if answer.outcome == outcome])
+        for place, line in enumerate(lines):
+            table.add_row(Text("" if place else outcome, style=style), line)
     console.print(table, soft_wrap=False)
     console.print()
     console.print(Text(_closing(summary, given)), soft_wrap=False)
@@ -87,11 +87,19 @@ def render(summary: Summary, format: Format = "text", *, width: int = WIDTH, col
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _detail(answer: Answer) -> Text:
-    if answer.outcome != "failed":
-        return Text(answer.reason, style="dim")
-    where = "" if answer.site is None else f"\n{source.displayed(answer.site.path)}:{answer.site.line}"
-    return Text(answer.rule + where)
+def _lines(given: list[Answer]) -> list[Text]:
+    """Return the checks with one outcome: failures with rule and line, those not asked below their reason."""
+    lines = []
+    for reason in dict.fromkeys(answer.reason for answer in given):
+        if reason:
+            lines.append(Text(f"{reason}:", style="dim"))
+        for answer in given:
+            if answer.reason == reason:
+                lines.append(Text(f"{'  ' if reason else ''}{answer.asks}"))
+                if answer.outcome == "failed":
+                    where = "" if answer.site is None else f" {source.displayed(answer.site.path)}:{answer.site.line}"
+                    lines.append(Text(f"  {answer.rule}{where}", style="bold"))
+    return lines
 
 
 def _closing(summary: Summary, given: list[Answer]) -> str:
