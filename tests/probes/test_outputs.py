@@ -138,3 +138,34 @@ def test_a_model_that_raises_half_way_leaves_nothing_behind() -> None:
             model(X[:, :2])
         network(nn.Tanh())(X)
     assert [event.equal for event in compared(events)] == [True, False]
+
+
+class Several(nn.Module):
+    def __init__(self, model: nn.Module, second: Callable[[torch.Tensor], object]) -> None:
+        super().__init__()
+        self.model, self.second = model, second
+
+    def forward(self, x: torch.Tensor) -> object:
+        result = self.model(x)
+        return result, self.second(result)
+
+
+@pytest.mark.parametrize(
+    ("second", "equal"),
+    [
+        (lambda result: 2 * result, [True, True]),
+        (lambda result: result + X * result.mean(), [False, False]),
+        (lambda result: result.detach(), []),
+        (lambda result: result[:5], []),
+        (lambda result: "a name", []),
+    ],
+)
+def test_several_results_are_compared_together(second: Callable[[torch.Tensor], object], equal: list[bool]) -> None:
+    model = Several(dead(), second)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    with capture_events() as events:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(X)[0].pow(2).mean().backward()
+            optimizer.step()
+    assert [event.equal for event in compared(events)] == equal

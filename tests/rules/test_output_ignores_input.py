@@ -61,3 +61,21 @@ def test_verdicts():
     assert OutputIgnoresInput().verdict(run).reason == "fewer than 100 optimizer steps"
     run.step = 100
     assert OutputIgnoresInput().verdict(run).outcome is Outcome.CLEAR
+
+
+def still(step, *, zero=True):
+    return OutputsCompared(
+        model=1, site=LINE, samples=32, equal=True, moved=False, layer="3", kind="ReLU", zero=zero, steps=step
+    )
+
+
+def test_units_that_died_in_training_are_found_without_a_gradient():
+    (finding,) = judge(OutputIgnoresInput, [*differing(0, 1, 2), *(still(step) for step in SAMPLED[3:]), STEP])
+    assert finding.primary.site == LINE
+    assert finding.seen.first_step == 3
+
+
+def test_outputs_that_do_not_change_are_quiet_from_the_first_step_on_or_without_zeros():
+    assert judge(OutputIgnoresInput, [*(still(step) for step in SAMPLED), STEP]) == []
+    looks = [*differing(0, 1, 2), *(still(step, zero=False) for step in SAMPLED[3:])]
+    assert judge(OutputIgnoresInput, [*looks, STEP]) == []

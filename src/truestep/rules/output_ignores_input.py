@@ -26,9 +26,10 @@ class OutputIgnoresInput(Rule):
 
     What it does
     ------------
-    At sampled steps in training, compares the rows of a model's output for inputs with different rows. Reports a model
-    if its rows are equal up to rounding at every sampled step over at least 90 steps, beyond step 100, while its output
-    changes between these steps: it is trained, but learns a constant. The finding requires and names a layer as the
+    At sampled steps in training, compares the rows of a model's output, or of up to four outputs together, for inputs
+    with different rows. Reports a model if its rows are equal up to rounding at every sampled step over at least 90
+    steps, beyond step 100, while its output changes between these steps: it is trained, but learns a constant; or while
+    a layer returns zeros only, in a model with different rows before. The finding requires and names a layer as the
     cause: a torch layer that turned different rows into equal ones, followed by a layer with weights, or a layer with
     weights that got only equal rows of 0, 1 and -1.
 
@@ -54,10 +55,11 @@ class OutputIgnoresInput(Rule):
     Known false alarms
     ------------------
     A regression with a penalty so strong that its weights are zero on purpose. Not reported: outputs that do not change
-    between steps (a value function before the first reward, a last layer of zeros), outputs that are all 0, 1 or -1
-    (choices), a saturated last activation (actions at their bounds), rows that become equal between layers (averages
-    over a graph or a set, outputs that are parameters), layers in half precision, models with a single weight or with
-    several output tensors, and samples that become equal in a layer that is not from torch.
+    between steps, without a layer of zeros, or from the first step on (a value function before the first reward, a last
+    layer of zeros), outputs that are all 0, 1 or -1 (choices), a saturated last activation (actions at their bounds),
+    rows that become equal between layers (averages over a graph or a set, outputs that are parameters), layers in half
+    precision, models with a single weight, results of which a part has no gradient or no row for each sample, and
+    samples that become equal in a layer that is not from torch.
 
     References
     ----------
@@ -77,7 +79,8 @@ class OutputIgnoresInput(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._equal: dict[int, _Stretch] = {}
-        self._steps = 0
+        self._varied: set[int] = set()
+        """Models with different outputs at an earlier sampled step."""
 
     def unobserved(self, run: Progress) -> str:
         few = f"fewer than {_LEAST_STEPS} optimizer steps"
@@ -86,11 +89,13 @@ class OutputIgnoresInput(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case OutputsCompared(equal=False, model=model):
+                self._varied.add(model)
                 self._equal.pop(model, None)
                 self.withdraw(model)
             case OutputsCompared(model=model):
                 stretch = self._equal.get(model)
-                if stretch is None or not event.moved or not event.kind:
+                died = event.zero and model in self._varied
+                if stretch is None or not (event.moved or died) or not event.kind:
                     self._equal[model] = _Stretch(event.steps)
                     return
                 stretch.looks += 1

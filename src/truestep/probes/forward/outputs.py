@@ -19,6 +19,8 @@ _COLUMN = 1e-4
 _BEGINNING = 8
 _LEAST_WEIGHTS = 2
 _MOST_LAYERS = 2000
+_MOST_PARTS = 4
+"""Most results of one call that are compared together."""
 _BY_ROW = tuple(
     f"torch.nn.modules.{name}"
     for name in ("activation", "linear", "conv", "batchnorm", "normalization", "instancenorm", "dropout", "pooling")
@@ -104,6 +106,7 @@ class Outputs:
         samples, self._samples = self._samples, 0
         layer, self._layer = None if self.following else self._layer, None
         self.following = False
+        result = self._joined(result, samples) if type(result) in (tuple, list) else result
         if not samples or not self._is_batch(result, samples) or not result.requires_grad:
             return
         if 0 in result.stride() or not module.training or _weights(module) < _LEAST_WEIGHTS:
@@ -131,6 +134,16 @@ class Outputs:
                     steps=scene.sampling.step,
                 )
             )
+
+    def _joined(self, parts: Any, samples: int) -> Any:
+        """Return several results beside each other, if each has a row for each sample and a gradient; else None."""
+        if not 1 < len(parts) <= _MOST_PARTS or not samples:
+            return None
+        if not all(self._is_batch(part, samples) and part.requires_grad and part.is_cpu for part in parts):
+            return None
+        with self._scene.sampling.timed(parts[0]):
+            rows = self._scene.torch.cat([part.detach().reshape(samples, -1) for part in parts], 1)
+        return rows.requires_grad_() if rows.numel() <= _LARGEST else None
 
     def _readable(self, value: Any) -> bool:
         return (
