@@ -218,16 +218,23 @@ TEACHER = ModelMet(model=3, name="teacher", parameters=(7, 8), sensitive=("Dropo
 
 
 def test_a_fixed_model_in_train_mode_that_serves_a_training_is_found():
-    (finding,) = judge(EvalModeMissing, [*MET, TEACHER, *serving(20), gone(model=3, training=False)])
+    still = ParametersUnchanged(parameters=(7, 8), steps=10)
+    events = [*MET, TEACHER, *serving(10), still, *serving(10), gone(model=3, training=False)]
+    (finding,) = judge(EvalModeMissing, events)
     assert finding.message == "`teacher`, which is not trained, serves the training of another model in train mode"
     assert (finding.confidence, finding.primary.site, finding.seen.count) == (Confidence.MEDIUM, EVAL, 19)
 
 
+def test_a_model_with_values_that_were_not_read_may_be_an_average():
+    assert judge(EvalModeMissing, [*MET, TEACHER, *serving(20)]) == []
+    early = ParametersUnchanged(parameters=(7, 8), steps=3)
+    assert judge(EvalModeMissing, [*MET, *[*train()] * 3, early, TEACHER, *serving(20)]) == []
+
+
 def test_few_steps_averages_and_models_with_steps_of_their_own_are_quiet():
-    assert judge(EvalModeMissing, [*MET, TEACHER, *serving(8)]) == []
-    assert (
-        judge(EvalModeMissing, [*MET, TEACHER, *serving(20), ParametersUnchanged(parameters=(), moved=(7, 8), steps=9)])
-        == []
-    )
+    still = ParametersUnchanged(parameters=(7, 8), steps=20)
+    assert judge(EvalModeMissing, [*MET, TEACHER, *serving(8), still]) == []
+    moved = ParametersUnchanged(parameters=(), moved=(7, 8), steps=20)
+    assert judge(EvalModeMissing, [*MET, TEACHER, *serving(20), moved]) == []
     own = [OptimizerBuilt(optimizer=2, parameters=(7, 8)), *serving(20, after=[OptimizerStepped(optimizer=2)])]
-    assert judge(EvalModeMissing, [*MET, TEACHER, *own]) == []
+    assert judge(EvalModeMissing, [*MET, TEACHER, *own, still]) == []

@@ -36,6 +36,8 @@ class Parameters(Account[int]):
         """Parameters of modules that ran with gradients on."""
         self.still: set[int] = set()
         """Trainable parameters that have kept their values since they were first read."""
+        self.looked = -1
+        """Step of the latest look at the values of all parameters; -1 before it."""
         self.moved: set[int] = set()
         """Parameters with other values than at first."""
         self.frozen: set[int] = set()
@@ -61,6 +63,7 @@ class Parameters(Account[int]):
                 self.reached.update(event.reached)
                 self.forwarded.update(event.forwarded)
             case ev.ParametersUnchanged():
+                self.looked = event.steps
                 self.moved.update(event.moved)
                 self.still = (self.still | set(event.parameters)) - self.moved
                 self.random.update(event.random)

@@ -148,7 +148,8 @@ class Fixed:
     def serving(self, run: Progress) -> list[tuple[ModelCalled, int]]:
         """Return the first call and the number of steps, of the models that have served many steps with fixed weights.
 
-        A model outside of all optimizers with other values than at first is an average of another one.
+        A model outside of all optimizers with other values than at first is an average of another one; without a look
+        at its values since its first call, it may be one.
         """
         found = []
         for call, begun, latest in (*self._over, *self._begun.values()):
@@ -156,7 +157,7 @@ class Fixed:
             average = met is not None and not (
                 _holders(call.model, run) or run.weights.moved.isdisjoint(met.parameters)
             )
-            if latest - begun >= _SERVED and not average:
+            if latest - begun >= _SERVED and run.weights.looked > begun and not average:
                 found.append((call, latest - begun))
         return found
 

@@ -53,7 +53,7 @@ class LayerCreatedInForward(Rule):
     account = "parameters"
     watches = (UnregisteredModuleCalled, ModelCalled)
     needs = (ModelCalled,)
-    explains = ("parameters-not-optimized",)
+    explains = ("loss-at-chance", "parameters-not-optimized")
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.context.values import has_values
@@ -95,14 +96,16 @@ class Sampling:
         """Return a context manager for close reading, which adds its time to the cost.
 
         The time begins when the device of the tensor (None for the CPU) has finished its queued work: the wait of the
-        first read is for work of the program.
+        first read is for work of the program. For tensors on the CPU it is the processor time of the thread: a wait for
+        a busy processor is no cost of reading, and a run on a busy machine reads as much as another one.
         """
-        if tensor is not None and not tensor.is_cpu and has_values(tensor):
-            device = tensor.device
-            module: Any = getattr(self._torch, device.type, None)
-            if hasattr(module, "synchronize"):
-                module.synchronize(*(() if device.type == "mps" else (device,)))
-        return Timed(self)
+        if tensor is None or tensor.is_cpu or not has_values(tensor):
+            return Timed(self, time.thread_time)
+        device = tensor.device
+        module: Any = getattr(self._torch, device.type, None)
+        if hasattr(module, "synchronize"):
+            module.synchronize(*(() if device.type == "mps" else (device,)))
+        return Timed(self, time.perf_counter)
 
 
 class Clock:
@@ -128,14 +131,14 @@ class Timed:
     """Adds the time of a block to the cost of close reading."""
 
     # Not contextlib.contextmanager: below a graph break, TorchDynamo would compile the code of contextlib.
-    __slots__ = ("_begun", "_sampling")
+    __slots__ = ("_begun", "_clock", "_sampling")
 
-    def __init__(self, sampling: Sampling) -> None:
-        self._sampling = sampling
+    def __init__(self, sampling: Sampling, clock: Callable[[], float]) -> None:
+        self._sampling, self._clock = sampling, clock
         self._begun = 0.0
 
     def __enter__(self) -> None:
-        self._begun = time.perf_counter()
+        self._begun = self._clock()
 
     def __exit__(self, *_: object) -> None:
-        self._sampling.cost_s += time.perf_counter() - self._begun
+        self._sampling.cost_s += self._clock() - self._begun

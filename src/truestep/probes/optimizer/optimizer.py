@@ -103,7 +103,8 @@ class OptimizerProbe(Probe):
         seams.step.watch(stack, before=self.before, after=self.after)
 
     def last(self) -> Iterator[Event]:
-        """Yield the final learning rates of the optimizers that are still there."""
+        """Yield the final learning rates of the optimizers that are still there, and parameters that moved late."""
+        yield from self._unchanged.last()
         for panel in self._panels.values():
             optimizer = panel.optimizer()
             read = None if optimizer is None else self._stepped.rates(optimizer, panel.number)

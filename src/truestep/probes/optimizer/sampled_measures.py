@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
@@ -106,6 +107,26 @@ class Unchanged:
         self._latest = found
         names = ("parameters", "moved", "frozen", "zero", "random")
         scene.emit(ParametersUnchanged(**dict(zip(names, found, strict=True)), steps=step))
+
+    def last(self) -> Iterator[ParametersUnchanged]:
+        """Yield the parameters again if some with gradients of zeros have moved since, as at a late first reward."""
+        if not self._latest or not self._latest[3]:
+            return
+        numbers, moved = set(self._latest[3]), set()
+        for held in list(self._scene.ledger.by_id.values()):
+            parameter = held.ref() if held.number in numbers else None
+            if parameter is not None and held.base and not _are_scaled(held.base, fingerprint(parameter)):
+                moved.add(held.number)
+        if moved:
+            still, before, frozen, zero, random = self._latest
+            yield ParametersUnchanged(
+                parameters=tuple(number for number in still if number not in moved),
+                steps=self._scene.sampling.step,
+                moved=(*before, *sorted(moved.difference(before))),
+                frozen=frozen,
+                random=random,
+                zero=tuple(number for number in zero if number not in moved),
+            )
 
     def _weigh(self, held: Held, parameter: Any) -> None:
         """Record whether the gradient is zero in every element, as it was before; weight decay may scale the values."""
