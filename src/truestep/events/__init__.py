@@ -66,6 +66,7 @@ from truestep.events._files import (
     ScheduleMoved,
     StateLoaded,
     StateTaken,
+    WeightsKept,
 )
 from truestep.events._forward import (
     BatchStatisticsTaken,
@@ -268,6 +269,7 @@ __all__ = [
     "UpdateMeasured",
     "UpdateRounded",
     "ValueUnread",
+    "WeightsKept",
     "WeightsRead",
     "WindowMeasured",
 ]

@@ -57,6 +57,24 @@ class StateTaken(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WeightsKept(Event):
+    """A state dict of a module was taken in a branch for a new best loss or accuracy."""
+
+    absent: ClassVar[str] = "no weights kept in a branch that compares a loss or an accuracy with the best one"
+    name: str
+    """The variable that is compared with the best value."""
+    loss: bool
+    """Whether it has the name of a loss; else that of an accuracy."""
+    greater: bool
+    """Whether greater values are the best ones."""
+    value: float
+    site: Site | None = None
+    """The comparison."""
+    taken: Site | None = None
+    """The call of ``state_dict``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OptimizerLoaded(Event):
     """An optimizer loaded a state with moments of its parameters."""
 

@@ -9,6 +9,7 @@ losses: the latest loss, and graphs that stay in memory
 repetition: coasting over steps that repeat
 sites: lines of the user's code
 names: names of variables and functions in the user's source
+guards: branches for a new best loss or accuracy
 local_variables: local variables of frames
 called: detect that any module is called
 values: tensors with readable values

@@ -26,3 +26,15 @@ def stored(tensor: Any) -> Any:
     if layout == "torch.sparse_coo":
         return tensor._values()
     return tensor.values() if layout.startswith("torch.sparse_") else tensor
+
+
+def plain_number(torch: Any, value: object) -> float | None:
+    """Return the value of a figure, the last one of a list; None for anything else."""
+    if type(value) is list and value:
+        value = value[-1]
+    kind = type(value)
+    if kind is torch.Tensor and value.numel() == 1 and value.is_cpu:  # type: ignore[attr-defined]
+        return float(value.detach())  # type: ignore[attr-defined]
+    if kind in (float, int) or (kind.__module__ == "numpy" and kind.__name__.startswith("float")):
+        return float(value)  # type: ignore[arg-type]
+    return None

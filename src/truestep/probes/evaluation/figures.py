@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from truestep import source
 from truestep.events import EvaluationLossRead, Event, FigureRead, ResultCompared, Site
+from truestep.probes.context.guards import guarded_losses
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import plain_number
 from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_of
 from truestep.probes.evaluation.quotients import value as quotient_value
 
@@ -54,6 +56,8 @@ class _Figure(NamedTuple):
     label: str = ""
     place: Site | None = None
     """Place of a quotient."""
+    loss: bool = False
+    """Whether it is the loss of an evaluation."""
 
 
 @dataclass(slots=True)
@@ -151,7 +155,7 @@ class Figures:
             same = before is not None and (figure.held is before.held or figure.held == before.held == figure.number)
             if same:
                 continue
-            if _is_loss(figure.name):
+            if figure.loss:
                 if self._losses < _MOST_LOSSES:
                     self._losses += 1
                     yield EvaluationLossRead(name=figure.name, value=float(f"{figure.number:.6g}"))
@@ -179,18 +183,21 @@ class Figures:
 
 def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
     """Return the variables with names of figures, and the quotients, of the user's frames or of the main module."""
-    spaces: list[tuple[int, Mapping[str, object], tuple[Quotient, ...]]] = []
+    spaces: list[tuple[int, str, Mapping[str, object], tuple[Quotient, ...]]] = []
     for one in scene.sites.users(frame):
-        local = bool(one.f_code.co_flags & inspect.CO_OPTIMIZED)
-        spaces.append((id(one.f_code) * local, variables(one) if local else one.f_globals, quotients(one.f_code)))
+        local, path = bool(one.f_code.co_flags & inspect.CO_OPTIMIZED), one.f_code.co_filename
+        spaces.append((id(one.f_code) * local, path, variables(one) if local else one.f_globals, quotients(one.f_code)))
     if frame is None:
         main = sys.modules["__main__"]
-        spaces = [(0, vars(main), quotients_of(getattr(main, "__file__", None) or ""))]
+        path = getattr(main, "__file__", None) or ""
+        spaces = [(0, path, vars(main), quotients_of(path))]
     found: dict[_Key, _Figure] = {}
-    for owner, names, divisions in spaces:
+    for owner, path, names, divisions in spaces:
+        losses = guarded_losses(path)
         for name, value in list(names.items()):
-            if (_is_figure(name) or _is_loss(name)) and (number := _number(scene.torch, value)) is not None:
-                found[owner, name] = _Figure(value, number, name)
+            loss = name in losses or _is_loss(name)
+            if (loss or _is_figure(name)) and (number := plain_number(scene.torch, value)) is not None:
+                found[owner, name] = _Figure(value, number, name, loss=loss)
         for division in divisions:
             if (number := quotient_value(scene.torch, division.node, names)) is not None:
                 figure = _Figure(number, number, division.text, division.label, division.place)
@@ -209,18 +216,6 @@ def _is_loss(name: str) -> bool:
     words = set(_WORD.findall(name.lower()))
     held_out = not words.isdisjoint(_HELD_OUT) and not words.isdisjoint(_LOSSES)
     return held_out and words.isdisjoint(_NO_LOSSES)
-
-
-def _number(torch: Any, value: object) -> float | None:
-    """Return the value of a figure, the last one of a list; None for anything else."""
-    if type(value) is list and value:
-        value = value[-1]
-    kind = type(value)
-    if kind is torch.Tensor and value.numel() == 1 and value.is_cpu:  # type: ignore[attr-defined]
-        return float(value.detach())  # type: ignore[attr-defined]
-    if kind in (float, int) or (kind.__module__ == "numpy" and kind.__name__.startswith("float")):
-        return float(value)  # type: ignore[arg-type]
-    return None
 
 
 @functools.lru_cache(maxsize=256)

@@ -17,12 +17,17 @@ from truestep.events import (
     CheckpointSaved,
     OptimizerLoaded,
     ScheduleMoved,
+    Site,
     StateLoaded,
     StateTaken,
+    WeightsKept,
 )
+from truestep.probes.context.guards import guard_at
+from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments, receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.scene import is_lazy
+from truestep.probes.context.values import plain_number
 from truestep.probes.files.contents import resumes, states
 from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
@@ -189,6 +194,27 @@ class CheckpointProbe(Probe):
             kept=kept,
             trained=bool(scene.ledger.attempts),
         )
+        if kind == "module" and scene.ledger.attempts:
+            self._kept_as_best(site, frame)
+
+    def _kept_as_best(self, site: Site | None, frame: FrameType) -> None:
+        """Emit that weights were taken in a branch for a new best figure, also by a function that it calls."""
+        for user in self.scene.sites.users(frame):
+            guard = guard_at(user.f_code.co_filename, user.f_lineno)
+            if guard is not None:
+                held = argument(user, guard.name)
+                value = plain_number(self.scene.torch, user.f_globals.get(guard.name) if held is None else held)
+                if value is not None:
+                    self.scene.tell(
+                        WeightsKept,
+                        name=guard.name,
+                        loss=guard.loss,
+                        greater=guard.greater,
+                        value=value,
+                        site=guard.site,
+                        taken=site,
+                    )
+                return
 
     @sees
     def optimizer_loaded(self, optimizer: Any) -> None:

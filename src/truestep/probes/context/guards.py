@@ -1,0 +1,114 @@
+"""Branches for a new best loss or accuracy: they compare a variable with the best value so far, and replace that."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from dataclasses import dataclass
+
+from truestep import source
+from truestep.events import Site
+
+_LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error", "err", "perplexity", "ppl"})
+_SHARES = frozenset({"acc", "accuracy", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
+_BEST = frozenset({"best", "min", "minimum", "lowest", "least", "max", "maximum", "highest", "top"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A branch that is taken if a figure is greater, or smaller, than the best one so far, which it becomes."""
+
+    name: str
+    """The variable with the figure."""
+    loss: bool
+    """Whether it has the name of a loss; else that of an accuracy."""
+    greater: bool
+    """Whether greater figures lead into the branch."""
+    site: Site
+    """The comparison."""
+
+
+def guard_at(path: str, line: int) -> Guard | None:
+    """Return the innermost such branch around a line of a file; None without one."""
+    inside = [guard for first, last, guard in guards(path) if first <= line <= last]
+    return inside[-1] if inside else None
+
+
+def guarded_losses(path: str) -> frozenset[str]:
+    """Return the variables with names of losses that such branches of a file compare."""
+    return frozenset(guard.name for _, _, guard in guards(path) if guard.loss)
+
+
+@functools.lru_cache(maxsize=64)
+def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
+    """Return the branches of a file with their first and last lines, outer ones first."""
+    found: list[tuple[int, int, Guard]] = []
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+        compared = _compared(node.test) if isinstance(node, ast.If) else None
+        if compared is None or not isinstance(node, ast.If):
+            continue
+        figure, best, greater, compare = compared
+        place = Site(path, compare.lineno, compare.col_offset, compare.end_lineno or 0, compare.end_col_offset or 0)
+        for branch, direction in ((node.body, greater), (node.orelse, not greater)):
+            if branch and _assigns(branch, best):
+                loss = not _words(figure).isdisjoint(_LOSSES)
+                guard = Guard(figure, loss, direction, place)
+                found.append((branch[0].lineno, branch[-1].end_lineno or 0, guard))
+    return tuple(sorted(found, key=lambda one: (one[0], -one[1])))
+
+
+def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
+    """Return a figure, the best one, True if the figure must be greater, and the comparison; None for other conditions.
+
+    The test for a first figure, as in ``best is None or loss < best``, is no other condition.
+    """
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    known = [part for part in parts if not _is_first(part)]
+    if len(known) != 1 or not isinstance(known[0], ast.Compare) or len(known[0].ops) != 1:
+        return None
+    compare = known[0]
+    left, right = compare.left, compare.comparators[0]
+    greater = isinstance(compare.ops[0], ast.Gt | ast.GtE)
+    if not greater and not isinstance(compare.ops[0], ast.Lt | ast.LtE):
+        return None
+    if not _best(right):
+        left, right, greater = right, left, not greater
+    best = _best(right)
+    if not isinstance(left, ast.Name) or _best(left) or not best:
+        return None
+    words = _words(left.id)
+    if words.isdisjoint(_LOSSES) == words.isdisjoint(_SHARES):
+        return None
+    return left.id, best, greater, compare
+
+
+def _assigns(branch: list[ast.stmt], target: str) -> bool:
+    """Return True if a statement of a branch, or of blocks within it, assigns a variable."""
+    return any(
+        isinstance(node, ast.Assign) and any(ast.unparse(one) == target for one in node.targets)
+        for statement in branch
+        for node in ast.walk(statement)
+    )
+
+
+def _is_first(part: ast.expr) -> bool:
+    """Return True for a condition of the first evaluation: ``best is None``, ``epoch == 0``, ``not best``."""
+    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+        return True
+    return isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.Eq)
+
+
+def _best(node: ast.expr) -> str:
+    """Return the source of a variable with the best figure so far, without a tolerance beside it; "" for others."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return _best(node.left)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        return ""
+    name = ast.unparse(node)
+    return "" if _words(name).isdisjoint(_BEST) else name
+
+
+def _words(name: str) -> set[str]:
+    return set(_WORD.findall(name.lower()))
