@@ -376,6 +376,7 @@ def test_weights_are_shaded_between_the_least_and_the_largest_value():
     assert (gradients.low, gradients.high) == ("1e-08", "1")  # 1e-20 has the shade of the lowest decade
     (weight, other) = gradients.rows
     assert (weight.name, weight.shape) == ("model.weight", "2 x 2")
+    assert weight.short == "model.weight"  # the other one has no name
     assert [cell.shade for cell in weight.cells] == [100, 62, 0]
     assert other.cells[1:] == (Cell(0, "0", "zero"), Cell(0, "nan", "wrong"))
     assert gradients.states == ("zero", "wrong")

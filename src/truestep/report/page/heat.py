@@ -33,6 +33,8 @@ class HeatRow:
     """One weight."""
 
     name: str
+    short: str
+    """The name without the parts that all weights share."""
     shape: str
     cells: tuple[Cell, ...]
 
@@ -101,8 +103,14 @@ def _map(
     if high - low < _LEAST_DECADES:
         middle = (high + low) / 2
         low, high = middle - _LEAST_DECADES / 2, middle + _LEAST_DECADES / 2
+    shared = _shared([name for _, name, _ in labels])
     rows = tuple(
-        HeatRow(name, shape, tuple(_cell(one.get(parameter), low, high) for one in columns))
+        HeatRow(
+            name,
+            ".".join(name.split(".")[shared[0] : len(name.split(".")) - shared[1]]),
+            shape,
+            tuple(_cell(one.get(parameter), low, high) for one in columns),
+        )
         for parameter, name, shape in labels
     )
     states = {cell.state for row in rows for cell in row.cells}
@@ -115,6 +123,23 @@ def _map(
         f"{10**high:.1g}",
         tuple(state for state in ("zero", "wrong", "absent") if state in states),
     )
+
+
+def _shared(names: Sequence[str]) -> tuple[int, int]:
+    """Return the number of parts at the beginning and at the end of dotted names that all have; each keeps one.
+
+    >>> _shared(["model.h.0.weight", "model.h.1.fc.weight"]), _shared(["model.weight"])
+    ((2, 1), (0, 0))
+    """
+    split = [name.split(".") for name in names]
+    most = min(map(len, split)) - 1
+    if len(split) < 2:
+        return 0, 0
+    first = next((place for place in range(most) if len({parts[place] for parts in split}) > 1), most)
+    last = next(
+        (place for place in range(most - first) if len({parts[-1 - place] for parts in split}) > 1), most - first
+    )
+    return first, last
 
 
 def _cell(value: float | None, low: float, high: float) -> Cell:
