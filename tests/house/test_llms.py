@@ -14,7 +14,7 @@ def test_the_list_of_pages_is_up_to_date():
 
 
 def test_the_site_has_the_pages_as_markdown(tmp_path):
-    for folder in ("tutorial", "how-to", "reference", "explanation", "decisions"):
+    for folder in ("tutorial", "lab", "how-to", "reference", "explanation", "decisions"):
         (tmp_path / folder).mkdir()
     runpy.run_path(str(DOCS / "llms.py"))["on_post_build"]({"site_dir": str(tmp_path)})
     assert (tmp_path / "how-to" / "pytest.md").read_text() == (DOCS / "how-to" / "pytest.md").read_text()

@@ -170,6 +170,7 @@ def test_quoted_counts_are_true(name, quoted, count):
 
 
 def test_the_picture_is_there():
-    (picture,) = re.findall(r"!\[.+?\]\((\S+)\)", README)
+    picture, animation = re.findall(r"!\[.+?\]\((\S+?)\)", README)
+    assert (ROOT / animation).stat().st_size < 300_000
     text = (ROOT / picture).read_text(encoding="utf-8")
     assert "missing-zero-grad" in text.replace("&#45;", "-")
