@@ -85,6 +85,7 @@ for _ in range(args.epochs):
 drawn = examine("after training")
 
 if args.picture:
-    rows = drawn.view(10, 100, 8, 8)[:, :16].transpose(1, 2).reshape(80, 128)  # a row for each digit
+    tiles = nn.functional.pad(drawn.view(10, 100, 8, 8)[:, :16], (1, 1, 1, 1), value=-1.0)  # a row for each digit
+    rows = tiles.transpose(1, 2).reshape(100, 160)
     image = Image.fromarray(((1 - rows) * 127.5).round().byte().numpy())
-    image.resize((512, 320), Image.Resampling.NEAREST).save(args.picture)
+    image.resize((640, 400), Image.Resampling.NEAREST).save(args.picture)
