@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,25 +62,36 @@ def change_of(node: cst.CSTNode) -> tuple[str, cst.CSTNode] | None:
 
 def faults(tree: Path, files: list[Path], count: int, seed: int) -> list[Fault]:
     """Return faults at random lines of all files; the same ones for the same source and seed."""
-    places: dict[tuple[Path, int], list[cst.CSTNode]] = {}
-    modules = {}
-    for file in files:
-        wrapper = MetadataWrapper(cst.parse_module(file.read_text(encoding="utf-8")))
-        visitor = _Places()
-        wrapper.visit(visitor)
-        modules[file] = wrapper.module
-        for line, node in visitor.found:
-            places.setdefault((file, line), []).append(node)
     chance = random.Random(seed)
-    planted = []
-    for number, (file, line) in enumerate(chance.sample(sorted(places), min(count, len(places)))):
-        node = chance.choice(places[file, line])
+    lines = [(file, line) for file in files for line in sorted(_candidates(file))]
+    chance.shuffle(lines)
+    places: dict[Path, tuple[cst.Module, dict[int, list[cst.CSTNode]]]] = {}
+    planted: list[Fault] = []
+    for file, line in lines:
+        if len(planted) == count:
+            break
+        if file not in places:
+            wrapper = MetadataWrapper(cst.parse_module(file.read_text(encoding="utf-8")), unsafe_skip_copy=True)
+            visitor = _Places()
+            wrapper.visit(visitor)
+            places[file] = wrapper.module, visitor.found
+        module, found = places[file]
+        if line not in found:
+            continue
+        node = chance.choice(found[line])
         change = change_of(node)
         assert change is not None
-        source = modules[file].visit(_Replace(node, change[1])).code
+        source = module.visit(_Replace(node, change[1])).code
         before = file.read_text(encoding="utf-8").splitlines()[line - 1].strip()
-        planted.append(Fault(number, str(file.relative_to(tree)), line, change[0], before, source))
+        planted.append(Fault(len(planted), str(file.relative_to(tree)), line, change[0], before, source))
     return planted
+
+
+def _candidates(file: Path) -> set[int]:
+    """Return the lines of functions; libcst, which is slow, finds those where a fault can be planted."""
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {line for node in functions for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 
 def mark(tree: Path, planted: list[Fault]) -> None:
@@ -99,7 +111,7 @@ class _Places(cst.CSTVisitor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[int, cst.CSTNode]] = []
+        self.found: dict[int, list[cst.CSTNode]] = {}
         self._functions = 0
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -107,7 +119,7 @@ class _Places(cst.CSTVisitor):
         if isinstance(node, cst.Annotation):
             return False
         if self._functions and change_of(node) is not None:
-            self.found.append((self.get_metadata(PositionProvider, node).start.line, node))
+            self.found.setdefault(self.get_metadata(PositionProvider, node).start.line, []).append(node)
         return super().on_visit(node)
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
