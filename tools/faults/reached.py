@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 
 from faults.planting import MARKS
 
-LATE = ("tests/hosts", "tests/faults", "tests/distributed", "tests/laws", "tests/proofs", "tests/wild")
-"""Folders with tests that start programs: they run last, since a map without them is useful already."""
+STARTERS = re.compile(
+    r"subprocess|pytester|multiprocessing|from (commands|hosts|mirrors|of_ranks|programs|several_ranks|srun|terminals) import"
+)
+"""Text of a file with tests that start processes: they run last, since a map without them is useful already."""
 
 
 class Reached:

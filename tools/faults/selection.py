@@ -123,8 +123,6 @@ def _be_pytest(tree: Path, tests: list[str], result: int) -> None:
         os.dup2(silent, stream)
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    sys.dont_write_bytecode = True
     sys.path[:] = [str(tree / "src"), *(one for one in sys.path if not one.endswith("/src"))]
     chosen = Chosen(tests)
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
