@@ -15,7 +15,8 @@ import pytest
 from faults.planting import MARKS
 
 STARTERS = re.compile(
-    r"subprocess|pytester|multiprocessing|from (commands|hosts|mirrors|of_ranks|programs|several_ranks|srun|terminals) import"
+    r"subprocess|pytester|multiprocessing|"
+    r"from (commands|hosts|mirrors|of_ranks|programs|several_ranks|srun|terminals) import"
 )
 """Text of a file with tests that start processes: they run last, since a map without them is useful already."""
 
@@ -33,10 +34,10 @@ class Reached:
         self._failed = False
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Run the tests that start programs last."""
-        items.sort(
-            key=lambda item: next((at for at, folder in enumerate(LATE, 1) if item.nodeid.startswith(folder)), 0)
-        )
+        """Run the tests that start processes last."""
+        files = {item.path for item in items}
+        late = {file for file in files if STARTERS.search(file.read_text(encoding="utf-8"))}
+        items.sort(key=lambda item: item.path in late)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
