@@ -7,7 +7,7 @@ Each fault is one change of one line in a function of src: an operator swapped, 
 statement deleted. `map` chooses the lines, marks them in a copy of the tree in FOLDER and runs the selection there
 once. It writes which test reaches which line, from every process that the test starts, and the processor time of each
 test. `plant` plants one fault at a time and runs the tests that reach it, those of its room first, then the fastest,
-until one fails; then ruff and mypy, which `make test` runs as well. It can begin while `map` runs, and be repeated:
+until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on; `plant` can begin while `map` runs:
 faults that were noticed are not planted again, and tests that have passed are not repeated.
 """
 
@@ -50,11 +50,14 @@ def environment(tree: Path) -> dict[str, str]:
     """Return the environment of tests in a tree."""
     data = {"TRUESTEP_DATA": os.environ.get("TRUESTEP_DATA", str(ROOT.parent / "shared" / "data"))}
     places = os.pathsep.join([str(tree / "src"), str(Path(__file__).parent)])
-    return os.environ | data | {"PYTHONPATH": places}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return inherited | data | {"PYTHONPATH": places}
 
 
 def draw_map(folder: Path, chosen: argparse.Namespace) -> None:
     """Mark the lines of random faults and run the selection."""
+    if (folder / "faults.pickle").exists():
+        return run_marked(folder, chosen.tests)
     tree = copied(folder / "marked")
     files = [file for place in chosen.among for file in sorted((tree / place).rglob("*.py")) or [tree / place]]
     files = [file for file in files if not any(one in file.as_posix() for one in LEFT_OUT)]
@@ -63,11 +66,17 @@ def draw_map(folder: Path, chosen: argparse.Namespace) -> None:
     mark(tree, planted)
     shutil.copy2(marks.__file__, tree / "src" / f"{MARKS}.py")
     print(f"{len(planted)} faults, {len(files)} files", flush=True)
+    run_marked(folder, chosen.tests)
+
+
+def run_marked(folder: Path, tests: str) -> None:
+    """Run the selection on the marked tree; tests that were run before are left out."""
+    tree = folder / "marked"
     program = (
         f"import pytest, sys; from pathlib import Path; from faults.reached import Reached; "
         f"sys.exit(pytest.main(sys.argv[1:], plugins=[Reached(Path({str(folder / 'tests.jsonl')!r}))]))"
     )
-    arguments = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(chosen.tests)]
+    arguments = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests)]
     subprocess.run([sys.executable, "-c", program, *arguments], cwd=tree, env=environment(tree), check=False)
 
 
