@@ -7,8 +7,8 @@ Each fault is one change of one line in a function of src: an operator swapped, 
 statement deleted. `map` chooses the lines, marks them in a copy of the tree in FOLDER and runs the selection there
 once. It writes which test reaches which line, from every process that the test starts, and the processor time of each
 test. `plant` plants one fault at a time and runs the tests that reach it, those of its room first, then the fastest,
-until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on; `plant` can begin while `map` runs:
-faults that were noticed are not planted again, and tests that have passed are not repeated.
+until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on, and `plant` can
+begin while `map` runs: faults that were noticed are not planted again, and tests that have passed are not repeated.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def environment(tree: Path) -> dict[str, str]:
 def draw_map(folder: Path, chosen: argparse.Namespace) -> None:
     """Mark the lines of random faults and run the selection."""
     if (folder / "faults.pickle").exists():
-        return run_marked(folder, chosen.tests)
+        run_marked(folder, chosen.tests)
+        return
     tree = copied(folder / "marked")
     files = [file for place in chosen.among for file in sorted((tree / place).rglob("*.py")) or [tree / place]]
     files = [file for file in files if not any(one in file.as_posix() for one in LEFT_OUT)]
