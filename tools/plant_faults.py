@@ -106,7 +106,7 @@ def plant(folder: Path, chosen: argparse.Namespace) -> None:
     before: dict[str, Any] = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
     for fault in planted:
         row = before.setdefault(str(fault.number), {"by": "", "passed": []})
-        if row["by"]:
+        if row["by"] or not any(fault.file.startswith(place) for place in chosen.among):
             continue
         found = Map.read(folder / "tests.jsonl", folder / "marked" / "src" / "hits.txt")
         reaching = found.tests(fault.number, f"tests/{Path(fault.file).relative_to('src/truestep').parts[0]}/")
@@ -123,7 +123,7 @@ def plant(folder: Path, chosen: argparse.Namespace) -> None:
             if rest:
                 row["by"], run = noticed(tree, rest, 60 + 10 * seconds)
                 row["passed"] += [] if row["by"] else rest[:run]
-            if not row["by"] and "linted" not in row:
+            if not row["by"] and "linted" not in row and not chosen.without_lint:
                 row["by"], row["linted"] = linted(tree, fault), True
         finally:
             file.write_bytes(original)
@@ -149,6 +149,8 @@ def main() -> None:
     second = commands.add_parser("plant", help="plant each fault and run the tests that reach it")
     second.add_argument("folder", type=Path)
     second.add_argument("--seconds", type=float, default=60, help="processor seconds of tests for a fault")
+    second.add_argument("--among", nargs="+", default=["src/truestep"], help="only faults in these folders")
+    second.add_argument("--without-lint", action="store_true", help="leave out ruff and mypy")
     second.set_defaults(call=plant)
     chosen = parser.parse_args()
     chosen.call(chosen.folder.resolve(), chosen)
