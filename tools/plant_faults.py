@@ -1,109 +1,39 @@
 """Count how many planted faults a selection of tests notices.
 
-    python tools/plant_faults.py --faults 20 --seed 0 --among src/truestep/probes -- tests/probes -m "not slow"
+    python tools/plant_faults.py map FOLDER --faults 200 --seed 0
+    python tools/plant_faults.py plant FOLDER
 
-Each fault is one change of one line: an operator swapped, a condition negated, a number changed, a statement deleted.
-Faults are planted one at a time in a copy of the tree; a fault is noticed if pytest fails, or takes ten times as long.
-With `--near`, the tests in the folder with the name of the room run first, and the selection if they notice nothing.
+Each fault is one change of one line in a function of src: an operator swapped, a condition negated, a number changed, a
+statement deleted. `map` chooses the lines, marks them in a copy of the tree in FOLDER and runs the selection there
+once. It writes which test reaches which line, from every process that the test starts, and the processor time of each
+test. `plant` plants one fault at a time and runs the tests that reach it, those of its room first, then the fastest,
+until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on, and `plant` can
+begin while `map` runs: faults that were noticed are not planted again, and tests that have passed are not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import json
 import os
-import random
+import pickle
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+from faults import marks
+from faults.planting import MARKS, Fault, faults, mark
 
 ROOT = Path(__file__).resolve().parents[1]
-Change = Callable[[cst.CSTNode], cst.CSTNode]
-OPERATORS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
-    cst.Add: cst.Subtract, cst.Subtract: cst.Add, cst.Multiply: cst.Divide, cst.Divide: cst.Multiply,
-    cst.LessThan: cst.LessThanEqual, cst.LessThanEqual: cst.LessThan, cst.GreaterThan: cst.GreaterThanEqual,
-    cst.GreaterThanEqual: cst.GreaterThan, cst.Equal: cst.NotEqual, cst.NotEqual: cst.Equal, cst.Is: cst.IsNot,
-    cst.IsNot: cst.Is, cst.In: cst.NotIn, cst.NotIn: cst.In, cst.And: cst.Or, cst.Or: cst.And,
-}  # fmt: skip
-
-
-def change_of(node: cst.CSTNode) -> tuple[str, cst.CSTNode] | None:
-    """Return the name of the fault that can be planted at a node, and the node with it."""
-    swapped = OPERATORS.get(type(node))
-    if swapped is not None:
-        return f"{type(node).__name__} becomes {swapped.__name__}", swapped()
-    if isinstance(node, cst.If | cst.While | cst.IfExp):
-        negated = cst.UnaryOperation(cst.Not(), node.test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
-        return "condition negated", node.with_changes(test=negated)
-    if isinstance(node, cst.Integer):
-        return f"{node.value} becomes {node.evaluated_value + 1}", cst.Integer(str(node.evaluated_value + 1))
-    if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
-        statement = node.body[0]
-        text = isinstance(statement, cst.Expr) and isinstance(statement.value, cst.BaseString)
-        if isinstance(statement, cst.Expr | cst.Assign | cst.AugAssign | cst.Return | cst.Raise) and not text:
-            return "statement deleted", node.with_changes(body=[cst.Pass()])
-    return None
-
-
-class Places(cst.CSTVisitor):
-    """Collects the nodes in functions where a fault can be planted, with their lines."""
-
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[int, cst.CSTNode]] = []
-        self._functions = 0
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        self._functions += isinstance(node, cst.FunctionDef)
-        if isinstance(node, cst.Annotation):
-            return False
-        if self._functions and change_of(node) is not None:
-            self.found.append((self.get_metadata(PositionProvider, node).start.line, node))
-        return super().on_visit(node)
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        self._functions -= isinstance(original_node, cst.FunctionDef)
-
-
-class Plant(cst.CSTTransformer):
-    """Replaces one node."""
-
-    def __init__(self, place: cst.CSTNode, by: cst.CSTNode) -> None:
-        super().__init__()
-        self._place, self._by = place, by
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
-        return self._by if original_node is self._place else updated_node
-
-
-def faults(files: list[Path], count: int, seed: int) -> Iterator[tuple[Path, int, str, str]]:
-    """Yield file, line, name of the fault and the changed source, at random lines of all files."""
-    lines: list[tuple[Path, int]] = []
-    places: dict[tuple[Path, int], list[cst.CSTNode]] = {}
-    modules = {}
-    for file in files:
-        wrapper = MetadataWrapper(cst.parse_module(file.read_text(encoding="utf-8")))
-        visitor = Places()
-        wrapper.visit(visitor)
-        modules[file] = wrapper.module
-        for line, node in visitor.found:
-            places.setdefault((file, line), []).append(node)
-    lines = sorted(places)
-    chance = random.Random(seed)
-    for file, line in chance.sample(lines, min(count, len(lines))):
-        node = chance.choice(places[file, line])
-        change = change_of(node)
-        assert change is not None
-        changed = modules[file].visit(Plant(node, change[1]))
-        yield file, line, change[0], changed.code
+SELECTION = "-m 'not slow and not program'"
+LEFT_OUT = ("templates/", "exercises/planted/", "exercises/written/")
+"""Programs for users, which are not imported."""
+CHILD_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER: processes that a test leaves behind are children of this one."""
 
 
 def copied(folder: Path) -> Path:
@@ -116,66 +46,114 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def fails(tree: Path, selection: list[str], limit: float | None) -> str:
-    """Return the first test that fails in a tree, "" where all pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *selection]
+def environment(tree: Path) -> dict[str, str]:
+    """Return the environment of tests in a tree."""
     data = {"TRUESTEP_DATA": os.environ.get("TRUESTEP_DATA", str(ROOT.parent / "shared" / "data"))}
-    environment = os.environ | data | {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return "does not end"
-    if done.returncode == 0:
-        return ""
-    named = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return named[0] if named else f"pytest ends with {done.returncode}"
+    places = os.pathsep.join([str(tree / "src"), str(Path(__file__).parent)])
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return inherited | data | {"PYTHONPATH": places}
 
 
-def timed(tree: Path, selection: list[str]) -> float:
-    """Return ten times the seconds that a selection takes without a fault.
+def draw_map(folder: Path, chosen: argparse.Namespace) -> None:
+    """Mark the lines of random faults and run the selection."""
+    if (folder / "faults.pickle").exists():
+        run_marked(folder, chosen.tests)
+        return
+    tree = copied(folder / "marked")
+    files = [file for place in chosen.among for file in sorted((tree / place).rglob("*.py")) or [tree / place]]
+    files = [file for file in files if not any(one in file.as_posix() for one in LEFT_OUT)]
+    planted = faults(tree, files, chosen.faults, chosen.seed)
+    (folder / "faults.pickle").write_bytes(pickle.dumps(planted))
+    mark(tree, planted)
+    shutil.copy2(marks.__file__, tree / "src" / f"{MARKS}.py")
+    print(f"{len(planted)} faults, {len(files)} files", flush=True)
+    run_marked(folder, chosen.tests)
 
-    Raises:
-        SystemExit: a test fails without a fault.
-    """
-    begun = time.monotonic()
-    if first := fails(tree, selection, None):
-        sys.exit(f"without a fault: {first}")
-    return 10 * (time.monotonic() - begun)
+
+def run_marked(folder: Path, tests: str) -> None:
+    """Run the selection on the marked tree; tests that were run before are left out."""
+    tree = folder / "marked"
+    program = (
+        f"import pytest, sys; from pathlib import Path; from faults.reached import Reached; "
+        f"sys.exit(pytest.main(sys.argv[1:], plugins=[Reached(Path({str(folder / 'tests.jsonl')!r}))]))"
+    )
+    arguments = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests)]
+    subprocess.run([sys.executable, "-c", program, *arguments], cwd=tree, env=environment(tree), check=False)
 
 
-def nearest(tree: Path, file: Path) -> tuple[str, ...] | None:
-    """Return the selection of the tests of the room of a file; None if it has none."""
-    room = f"tests/{file.relative_to(tree / 'src' / 'truestep').parts[0]}"
-    return (room, "-m", "not slow and not program") if (tree / room).is_dir() else None
+def linted(tree: Path, fault: Fault) -> str:
+    """Return the linter that notices a fault, or "" if none does."""
+    name = fault.file
+    for command in (["ruff", "check", "-q", name], ["mypy", "--cache-dir", str(tree.parent / "mypy"), "src"]):
+        done = subprocess.run([sys.executable, "-m", *command], cwd=tree, capture_output=True, check=False)
+        if done.returncode:
+            return command[0]
+    return ""
+
+
+def plant(folder: Path, chosen: argparse.Namespace) -> None:
+    """Plant the faults of a map and print which are noticed."""
+    sys.path[:] = [one for one in sys.path if not one.endswith("/src")]
+    import torch._dynamo  # noqa: F401 # before the forks
+    from faults.selection import Map, noticed
+
+    ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1)
+    tree = folder / "planted"
+    if not tree.exists():
+        copied(tree)
+    planted: list[Fault] = pickle.loads((folder / "faults.pickle").read_bytes())
+    results = folder / "results.json"
+    before: dict[str, Any] = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    for fault in planted:
+        row = before.setdefault(str(fault.number), {"by": "", "passed": []})
+        if row["by"] or not any(fault.file.startswith(place) for place in chosen.among):
+            continue
+        found = Map.read(folder / "tests.jsonl", folder / "marked" / "src" / "hits.txt")
+        reaching = found.tests(fault.number, f"tests/{Path(fault.file).relative_to('src/truestep').parts[0]}/")
+        rest, seconds = [], 0.0
+        for test in reaching:
+            if test not in row["passed"] and seconds < chosen.seconds:
+                rest.append(test)
+                seconds += found.seconds[test]
+        file = tree / fault.file
+        original, times = file.read_bytes(), file.stat()
+        file.write_text(fault.changed, encoding="utf-8")
+        os.utime(file, (times.st_atime, times.st_mtime - 3600 - 10 * fault.number))  # another one: so is the bytecode
+        try:
+            if rest:
+                row["by"], run = noticed(tree, rest, 60 + 10 * seconds)
+                row["passed"] += [] if row["by"] else rest[:run]
+            if not row["by"] and "linted" not in row and not chosen.without_lint:
+                row["by"], row["linted"] = linted(tree, fault), True
+        finally:
+            file.write_bytes(original)
+            os.utime(file, (times.st_atime, times.st_mtime))
+        row |= {"at": f"{fault.file}:{fault.line}", "name": fault.name, "line": fault.before, "reaching": len(reaching)}
+        results.write_text(json.dumps(before, indent=1), encoding="utf-8")
+        known = f"NOT NOTICED by {len(row['passed'])} of {len(reaching)} tests"
+        print(f"{fault.number} {row['at']}: {fault.name}: {row['by'] or known}", flush=True)
+    print(f"{sum(bool(row['by']) for row in before.values())} of {len(planted)} noticed")
 
 
 def main() -> None:
-    """Plant faults and print which were noticed."""
+    """Draw the map, or plant the faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--faults", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--among", nargs="+", type=Path, default=[Path("src/truestep")])
-    parser.add_argument("--near", action="store_true", help="first run the tests of the room")
-    parser.add_argument("selection", nargs="+")
+    commands = parser.add_subparsers(required=True)
+    first = commands.add_parser("map", help="run the selection once on a marked tree")
+    first.add_argument("folder", type=Path)
+    first.add_argument("--faults", type=int, default=20)
+    first.add_argument("--seed", type=int, default=0)
+    first.add_argument("--among", nargs="+", type=Path, default=[Path("src/truestep")])
+    first.add_argument("--tests", default=SELECTION, help=f"arguments of pytest; {SELECTION!r} if not given")
+    first.set_defaults(call=draw_map)
+    second = commands.add_parser("plant", help="plant each fault and run the tests that reach it")
+    second.add_argument("folder", type=Path)
+    second.add_argument("--seconds", type=float, default=60, help="processor seconds of tests for a fault")
+    second.add_argument("--among", nargs="+", default=["src/truestep"], help="only faults in these folders")
+    second.add_argument("--without-lint", action="store_true", help="leave out ruff and mypy")
+    second.set_defaults(call=plant)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        tree = copied(Path(folder))
-        files = [file for place in chosen.among for file in sorted((tree / place).rglob("*.py")) or [tree / place]]
-        limits = {tuple(chosen.selection): timed(tree, chosen.selection)}
-        noticed = 0
-        for file, line, name, changed in faults(files, chosen.faults, chosen.seed):
-            near = nearest(tree, file) if chosen.near else None
-            stages = [*([near] if near else []), tuple(chosen.selection)]
-            for stage in stages:
-                if stage not in limits:
-                    limits[stage] = timed(tree, list(stage))
-            original = file.read_bytes()
-            file.write_text(changed, encoding="utf-8")
-            failure = next(filter(None, (fails(tree, list(stage), limits[stage]) for stage in stages)), "")
-            file.write_bytes(original)
-            noticed += bool(failure)
-            print(f"{file.relative_to(tree)}:{line}: {name}: {failure or 'NOT NOTICED'}", flush=True)
-    print(f"{noticed} of {chosen.faults} noticed")
+    chosen.call(chosen.folder.resolve(), chosen)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,11 @@ WORDINGS = {
     "nobody": r"\b(?:nobody|none of|by itself|nought|naught|thereby|therein|hitherto|likewise|beforehand)\b",
 }
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in WORDINGS.items()}
+_SIGNS = frozenset(
+    "what whatever whom whose whoever no told tell tells anew back up own nobody none itself nought naught thereby "
+    "therein hitherto likewise beforehand".split()
+)
+"""Words of which each wording has one: other lines are not searched."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _DIRECT = re.compile(r"\?\s*$")
@@ -40,7 +45,7 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
         text = _FENCE.sub(lambda block: "\n" * block.group().count("\n"), text)
         yield from enumerate(text.splitlines(), 1)
         return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    for token in tokenize.generate_tokens(io.StringIO(text).readline) if "#" in text else ():
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
     for node in ast.walk(ast.parse(text)):
@@ -60,8 +65,9 @@ def count(paths: list[Path]) -> tuple[int, list[tuple[Path, int, str, str]]]:
 def _counted(path: Path) -> tuple[int, list[tuple[Path, int, str, str]]]:
     words, found = 0, []
     for line, text in passages(path):
-        words += len(_WORD.findall(text))
-        if _DIRECT.search(text):
+        found_words = _WORD.findall(text)
+        words += len(found_words)
+        if _SIGNS.isdisjoint(map(str.lower, found_words)) or _DIRECT.search(text):
             continue
         for kind, pattern in _COMPILED.items():
             found += [(path, line, kind, text.strip()) for _ in pattern.finditer(text)]

@@ -35,11 +35,6 @@ LINE = 9
 """Of `optimizer.step()`, which steps on mixed gradients."""
 
 
-@pytest.fixture(autouse=True)
-def _warm(monkeypatch):
-    monkeypatch.delitem(bounded._ENVIRONMENT, "PYTHONUNBUFFERED")  # it is read when Python starts
-
-
 @pytest.fixture
 def write(tmp_path):
     def write(name, code):

@@ -83,6 +83,12 @@ def test_tables_of_the_reference_are_complete(name, begin, end, expected):
     assert named == expected
 
 
+def test_every_rule_has_a_remedy_or_the_reason_that_it_has_none():
+    page = (ROOT / "docs" / "reference" / "prove.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.+?) \| .+ \|$", page[page.index("## Remedies") :], re.MULTILINE)
+    assert {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)} == set(all_rules())
+
+
 def test_every_command_is_in_the_table_of_commands():
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| \[?`truestep ([a-z-]+)", page, re.MULTILINE)) == set(COMMANDS)

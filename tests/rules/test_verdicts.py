@@ -1,5 +1,8 @@
 """Honest verdicts: a rule is clear only where the run had the conditions under which the failure shows."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from truestep import events as ev
@@ -453,7 +456,57 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    (
+        "worst-weights-kept",
+        "no best weights",
+        MANY,
+        "finished",
+        "no weights kept in a branch that compares a loss or an accuracy with the best one",
+    ),
+    ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
+    # Losses and data.
+    ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
+    ("term-without-gradient", "no tape", [*MET, CALLED, USED], "finished", "no readable autograd tape"),
+    ("loss-at-chance", "no value of a loss", MANY, "finished", "no loss of one value"),
+    (
+        "loss-at-chance",
+        "one pass",
+        [*LOADED, *[ev.LossRead(site=LOSS, value=1.0, root="mse_loss")] * 9],
+        "finished",
+        "fewer than 3 passes over the data",
+    ),
+    ("seed-in-training-loop", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
+    ("training-on-evaluation-data", "no loader", MANY, "finished", "no DataLoader"),
+    ("training-on-evaluation-data", "no evaluation", LOADED, "finished", "no evaluation on a DataLoader"),
+    ("target-in-input", "no tokens", MANY, "finished", "no targets that are tokens of the input"),
+    ("view-instead-of-permute", "no copy", MANY, "finished", "no call of a model repeated on a copy"),
+    ("layer-setting-out-of-range", "no model", [MADE, USED], "finished", "no model call"),
+    # Results of evaluations.
+    ("metric-misreported", "no accuracy", MANY, "finished", "no variable with the accuracy of an evaluation"),
+    (
+        "metric-misreported",
+        "a quotient of three predictions",
+        [*MANY, ev.FigureRead(name="accuracy", value=0.5, batches=1, equal=1, samples=3)],
+        "finished",
+        "no evaluation with comparisons that are all known",
+    ),
+    (
+        "predictions-worse-than-chance",
+        "no comparison",
+        MANY,
+        "finished",
+        "no comparison of results with targets that could be repeated",
+    ),
+    (
+        "predictions-worse-than-chance",
+        "results that are no classes",
+        [*MANY, ev.ResultCompared(model=1, samples=900)],
+        "finished",
+        "no predicted classes that are compared with targets",
+    ),
 ]
+ELSEWHERE = re.compile(r"NOT_OBSERVED|unobserved|verdict\(")
+"""The same in the test of a single rule."""
 
 
 @pytest.mark.parametrize(
@@ -464,6 +517,16 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
 def test_a_run_that_could_not_show_the_failure_is_not_clear(id, events, how, reason):
     found = verdict(id, events, how)
     assert (found.outcome, found.reason) == (Outcome.NOT_OBSERVED, reason)
+
+
+def test_every_rule_has_a_run_that_could_not_show_its_failure():
+    here, tests = {row[0] for row in TABLE}, Path(__file__).parent
+    own = {
+        path.stem.removeprefix("test_").replace("_", "-")
+        for path in tests.glob("test_*.py")
+        if ELSEWHERE.search(path.read_text(encoding="utf-8"))
+    }
+    assert not all_rules().keys() - here - own, "add a row to TABLE"
 
 
 @pytest.mark.parametrize("id", all_rules())

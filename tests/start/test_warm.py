@@ -323,6 +323,28 @@ def test_variables_that_are_read_once_need_a_cold_start(name):
     assert not is_warm([sys.executable, "-c"], env={**os.environ, name: "3"})
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
+        {"PYTHONUNBUFFERED": "", "PYTHONIOENCODING": "ascii:replace"},
+        {"PYTHONIOENCODING": ":xmlcharrefreplace"},
+    ],
+    ids=lambda variables: " ".join(variables.values()),
+)
+def test_variables_of_the_streams_hold_in_a_warm_start(folder, variables):
+    (folder / "train.py").write_text(
+        "import sys\n"
+        "for stream in (sys.stdin, sys.stdout, sys.stderr):\n"
+        "    print(stream.encoding, stream.errors, stream.line_buffering, stream.write_through)\n"
+        "print('\u00e4\u20ac')\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | variables
+    assert is_warm([sys.executable, "-c"], env=environment)
+    started, expected = both(folder, [sys.executable, "train.py"], env=environment)
+    assert started == expected
+
+
 def test_options_of_python_need_a_cold_start():
     assert not is_warm([sys.executable, "-O", "-c"])
 

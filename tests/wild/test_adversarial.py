@@ -9,7 +9,7 @@ from tiers import in_tiers
 HEALTHY = sorted((Path(__file__).parent / "adversarial_healthy").glob("*.py"))
 BROKEN = sorted((Path(__file__).parent / "adversarial_broken").glob("*.py"))
 FIRST = {rule: program for program in reversed(BROKEN) for rule, _ in sorted(expected(program))}
-"""A program for each rule, the same in every process; its proof is the other one that `make test` supervises."""
+"""A program for each rule, in the same order in every process; its proof is the other one in `make test`."""
 KNOWN_MISSES: dict[str, str] = {
     "accumulation_chunks_of_one_batch": "several backward passes within one batch are also how healthy multi-task "
     "losses and gradients per sample are written: only batches drawn between them tell accumulation",

@@ -12,6 +12,7 @@ files: checkpoints and state dicts
 active: active checks on copies
 ranks: processes that train one model together
 embeddings: rows that models read of their embeddings
+evaluation: results, comparisons and figures of evaluations
 unread: results that a training step makes and nothing reads
 """
 

@@ -28,6 +28,7 @@ _READ_LATER = (
     "PYTHONWARNINGS",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONFAULTHANDLER",
+    "PYTHONUNBUFFERED",
     # Set by torch and scikit-learn in the process of the tests.
     "TORCHINDUCTOR_CACHE_DIR",
     "KMP_DUPLICATE_LIB_OK",
@@ -160,6 +161,8 @@ def _imports(environment: dict[str, str]) -> dict[str, str]:
     read = {name: value for name, value in environment.items() if _READ_AT_IMPORT.match(name)}
     for name in _READ_LATER:
         read.pop(name, None)
+    if "PYTHONIOENCODING" not in _ENVIRONMENT:  # the server sets that of a process, and knows none for the others
+        read.pop("PYTHONIOENCODING", None)
     if read.get("PYTHONHASHSEED") == "0":  # that of the server
         del read["PYTHONHASHSEED"]
     return read

@@ -165,13 +165,17 @@ def take_over(request: dict[str, Any]) -> None:
 
 def standard(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
     """Return a standard stream for a descriptor, as Python makes it at its start."""
-    through = sys.__stdout__.write_through  # as PYTHONUNBUFFERED says
+    through = bool(os.environ.get("PYTHONUNBUFFERED"))
     mode = "w" if number else "r"
     raw = open(number, f"{mode}b", 0 if number and through else -1, closefd=False)  # noqa: SIM115
     vars(getattr(raw, "raw", raw))["name"] = before.name
     lines = not through and (number == 2 or raw.isatty())
     newline = "\n" if number else None
-    stream = io.TextIOWrapper(raw, before.encoding, before.errors, newline, lines, through)
+    encoding, errors = before.encoding, before.errors
+    if asked := os.environ.get("PYTHONIOENCODING"):
+        encoding, _, handler = asked.partition(":")
+        errors = errors if number == 2 else handler or "strict"
+    stream = io.TextIOWrapper(raw, encoding or before.encoding, errors, newline, lines, through)
     stream.mode = mode
     return stream
 
