@@ -51,10 +51,10 @@ def test_a_schedule_as_long_as_the_run_has_no_mark():
 
 
 def test_a_schedule_in_updates_that_steps_once_per_pass_goes_far_beyond_the_run():
-    chart, asked = drawn(scheduled(60, every=25))  # 3 of 60 steps
+    chart, asked = drawn(scheduled(50, every=25))  # 3 of 50 steps
     assert chart.marks[0][0] == "end of the run"
-    assert chart.steps == max(asked) == 1999
-    assert chart.caption.endswith("the run took 3 of its 60 steps, one for 33.3 updates")
+    assert chart.steps == max(asked) == 1667
+    assert chart.caption.endswith("the run took 3 of its 50 steps, one for 33.3 updates")
     held = [rate for step, rate in asked.items() if step < 33]
     assert set(held) == {0.1}  # a rate holds until the next step of the schedule
 

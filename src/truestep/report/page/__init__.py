@@ -1,6 +1,7 @@
 """The report on a run, or on several beside each other, as one HTML file. Needs Jinja2, and no torch.
 
-- `write_page`: the file, from the template `page.html`, the style `page.css` and the script `page.js`.
+- `write_page`: the file, from the templates `page.html` and `parts.html`, a style and a script.
+- `experiment_page`: the page of an experiment, from the template `experiment.html`.
 - `run_page`: the contents of the page for one run, as plain values.
 - `findings`: findings and post-mortems with their lines of code, and the manual pages of their rules.
 - `code`: lines of a user's file with the kinds of their tokens, and excerpts with marked lines.

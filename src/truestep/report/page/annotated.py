@@ -74,7 +74,7 @@ class AnnotatedFile:
     facts: tuple[tuple[int, Note], ...] = ()
     """For a file that is missing: notes by line."""
     notes: int = 0
-    """Number of lines with a note."""
+    """Number of lines with a note, or with a time if there are none."""
 
 
 def annotated(summary: Summary, times: Times | None = None) -> list[AnnotatedFile]:
@@ -161,7 +161,8 @@ def _file(
         )
         for number in range(1, min(len(source.read(path).lines), _MOST_LINES) + 1)
     ]
-    return AnnotatedFile(shown, path, tuple(_stretches(lines)), state, (), len(notes))
+    took_part = len(notes) or sum(line.busy for line in lines)
+    return AnnotatedFile(shown, path, tuple(_stretches(lines)), state, (), took_part)
 
 
 def _indented(pieces: tuple[Piece, ...]) -> tuple[int, tuple[Piece, ...]]:
