@@ -82,7 +82,12 @@ class Timeline:
         """Step, line and value of the first losses that were not finite."""
         self.layers: dict[int, list[tuple[int, LayersMeasured]]] = {}
         """Optimizer to the sizes of its gradients and updates, with their step."""
+        self.pace: ev.PaceRead | None = None
+        """Time and memory at sampled steps."""
+        self.moved: set[int] = set()
+        """Schedules that were elsewhere than after their steps, as in a resumed run."""
         self._transitions: dict[Key, _Transition] = {}
+        self._schedules: Counter[int] = Counter()
         self._counts: Counter[CountKey] = Counter()
         self._typical: list[_Transition] = []
         self._strides: dict[Curve, tuple[int, int]] = {}
@@ -114,6 +119,7 @@ class Timeline:
     def forget(self) -> None:
         """Add the counts up, since the numbers of chunks start again."""
         self._settle(self._counts)
+        self._schedules = self.schedule_steps()
         self._typical = self._round()
         self._transitions.clear()
 
@@ -126,6 +132,15 @@ class Timeline:
         counts = self._counts.copy()
         self._settle(counts)
         return counts
+
+    def schedule_steps(self) -> Counter[int]:
+        """Return the number of steps of each schedule."""
+        steps = self._schedules.copy()
+        for transition in self._transitions.values():
+            for event in transition.events:
+                if isinstance(event, ev.SchedulerStepped):
+                    steps[event.scheduler] += transition.times
+        return steps
 
     def _round(self) -> list[_Transition]:
         stepped = {key: one for key, one in self._transitions.items() if one.steps and one.times > 1}
@@ -177,6 +192,10 @@ class Timeline:
                 readings.append((self.step, event))
                 if len(readings) > _MOST_READINGS:
                     del readings[1::2]
+            case ev.PaceRead():
+                self.pace = event
+            case ev.ScheduleMoved() | ev.SchedulerStepped(epoch_argument=True):
+                self.moved.add(event.scheduler)
             case ev.LossNotFinite() if len(self.marks) < _MOST_MARKS:
                 self.marks.append((self.step, event.site, event.value))
 

@@ -14,7 +14,9 @@ import truestep.data
 import truestep.debugging
 import truestep.testing
 
-REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+OVERVIEW = (FOLDER / "python.md").read_text(encoding="utf-8")
+REFERENCE = OVERVIEW + "\n".join(path.read_text(encoding="utf-8") for path in sorted((FOLDER / "api").glob("*.md")))
 
 
 def named(text):
@@ -30,6 +32,11 @@ MODULES = truestep, truestep.testing, truestep.data, truestep.debugging
 @every("name", [name for module in MODULES for name in module.__all__])
 def test_exported_name_is_documented(name):
     assert name in named(REFERENCE)
+
+
+@every("name", [name for module in MODULES for name in module.__all__])
+def test_the_overview_has_every_exported_name(name):
+    assert re.search(rf"`(?:\w+\.)?{name}`", OVERVIEW)
 
 
 @every("name", truestep.__all__)

@@ -197,6 +197,80 @@ def test_horizons() -> None:
     assert function.counts == (6, 60)
 
 
+PLANNED = sorted(
+    set(KINDS) - {"MultiplicativeLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ReduceLROnPlateau", "SWALR"}
+)
+
+
+@pytest.mark.parametrize("kind", PLANNED)
+def test_the_rates_that_a_schedule_was_asked_for_are_those_that_its_steps_set(kind: str) -> None:
+    made = optimizer()
+    before = dict(made.param_groups[0])
+    with capture_events() as events:
+        schedule = KINDS[kind](made)
+        after = dict(made.param_groups[0])
+    asked = next(
+        dict(zip(event.asked_steps, event.asked_rates, strict=True))
+        for event in events
+        if isinstance(event, SchedulerBuilt) and event.kind == kind
+    )
+    plain = optimizer()
+    KINDS[kind](plain)
+    assert {name: value for name, value in after.items() if name != "params"} == {
+        name: value for name, value in plain.param_groups[0].items() if name != "params"
+    }
+    assert before["momentum"] == 0.9 or kind == "OneCycleLR"
+    rates = [made.param_groups[0]["lr"]]
+    for _ in range(8):
+        made.step()
+        schedule.step()
+        rates.append(made.param_groups[0]["lr"])
+    compared = [step for step in range(9) if step in asked]
+    assert len(compared) >= 6
+    assert [asked[step] for step in compared] == pytest.approx([rates[step] for step in compared], rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(PLANNED)))
+def test_a_schedule_without_a_formula_has_no_plan(kind: str) -> None:
+    with capture_events() as events:
+        KINDS[kind](optimizer())
+    assert [event.asked_rates for event in events if isinstance(event, SchedulerBuilt) and event.kind == kind] == [()]
+
+
+def test_functions_that_do_more_than_compute_are_not_called() -> None:
+    made, seen, table = optimizer(), [], dict.fromkeys(range(9), 0.5)
+
+    def noted(step: int) -> float:
+        seen.append(step)
+        return 1.0
+
+    with capture_events() as events:
+        schedules.LambdaLR(made, noted)
+        schedules.LambdaLR(made, lambda step: table[step])
+        schedules.LambdaLR(made, lambda step: print(step) or 1.0)
+        schedules.LambdaLR(made, lambda step: max(map(abs, (part for part in (0.5, 1.0)))))
+    assert [event.asked_rates for event in events if isinstance(event, SchedulerBuilt)] == [(), (), (), ()]
+    assert seen == [0]
+
+
+def test_a_plan_goes_past_the_end_of_a_cosine_and_ends_with_one_cycle() -> None:
+    made = optimizer()
+    with capture_events() as events:
+        schedules.CosineAnnealingLR(made, 1000)
+        schedules.OneCycleLR(made, 0.1, total_steps=1000)
+        schedules.StepLR(made, 300, gamma=0.1)
+    cosine, cycle, stairs = (
+        dict(zip(event.asked_steps, event.asked_rates, strict=True))
+        for event in events
+        if isinstance(event, SchedulerBuilt)
+    )
+    assert cosine[1000] == 0.0
+    assert cosine[2000] == pytest.approx(0.1)
+    assert max(cycle) == 1000
+    assert stairs[299] == pytest.approx(10 * stairs[300])
+    assert max(map(len, (cosine, cycle, stairs))) < 300
+
+
 @pytest.mark.parametrize(
     ("factor", "rates"),
     [

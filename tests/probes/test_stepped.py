@@ -2,6 +2,7 @@
 
 import math
 import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from truestep.events import (
     FrozenStepped,
     LayersMeasured,
     LearningRateRead,
+    PaceRead,
     ParameterMet,
     UpdateMeasured,
     UpdateRounded,
 )
+from truestep.probes.optimizer import pace
 from truestep.testing import capture_events
 
 X, Y = torch.randn(32, 6, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
@@ -189,6 +192,45 @@ def test_the_weights_of_each_layer_are_measured_at_sampled_steps() -> None:
     assert math.isnan(measured[3].gradients[0])
     assert measured[3].gradients[1] == pytest.approx(gradients[0], rel=0.01)
     assert measured[3].updates[1] == pytest.approx(updates[0], rel=0.01)
+
+
+def test_units_whose_gradient_is_zero_are_counted() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    with torch.no_grad():
+        model[0].bias[:6] = -100.0  # type: ignore[index, operator]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    with capture_events() as events:
+        model(torch.rand(5, 4)).square().sum().backward()
+        optimizer.step()
+    (measured,) = [event for event in events if isinstance(event, LayersMeasured)]
+    assert measured.idle[0] >= 0.75
+    assert measured.idle[1] == 0.0
+
+
+def test_time_and_memory_of_a_long_run_are_read_once_in_a_sampled_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "_SHORT_S", 0.0)
+    model = network()
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (model[0], model[2])]  # type: ignore[arg-type]
+    with capture_events() as events:
+        for _ in range(12):
+            nn.functional.cross_entropy(model(X), Y).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+    (read,) = [event for event in events if isinstance(event, PaceRead)]
+    assert read.steps[:4] == (0, 1, 2, 3)
+    assert len(set(read.steps)) == len(read.steps) < 24
+    assert list(read.elapsed_s) == sorted(read.elapsed_s)
+    if sys.platform == "linux":
+        assert all(10_000_000 < size < 100_000_000_000 for size in read.resident_bytes)
+    assert set(read.device_bytes) == {0}
+
+
+def test_a_short_run_has_no_times_so_that_records_compare() -> None:
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        train(model, optimizer, optimizer.zero_grad)
+    assert not [event for event in events if isinstance(event, PaceRead)]
 
 
 def test_of_many_layers_some_are_measured_from_the_first_to_the_last() -> None:

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import random
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from wandb_file import records
 
 from truestep import Run
 from truestep.errors import BadSettings, PackageMissing
@@ -52,22 +52,6 @@ def in_mlflow(out):
     names = [name for name in newest.data.metrics if not name.startswith("system/")]
     history = {name: client.get_metric_history(newest.info.run_id, name) for name in names}
     return sorted((name, metric.step, metric.value) for name, metrics in history.items() for metric in metrics)
-
-
-def records(path):
-    """The records of a file of W&B: a log as LevelDB writes it, in blocks of 32 KiB, after a head of 7 bytes."""
-    data, place, record = path.read_bytes(), 7, b""
-    while place + 7 <= len(data):
-        left = 32768 - place % 32768
-        if left < 7:
-            place += left
-            continue
-        length, kind = struct.unpack("<HB", data[place + 4 : place + 7])
-        record += data[place + 7 : place + 7 + length]
-        place += 7 + length
-        if kind in (1, 4):  # whole, or the last part
-            yield record
-            record = b""
 
 
 def in_wandb(out):

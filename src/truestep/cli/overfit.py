@@ -15,18 +15,22 @@ from truestep.cli.experimenting.experiment import (
     Limit,
     Memory,
     Module,
+    PageFile,
     Picture,
     Processes,
     Script,
     bench_of,
+    check_page,
     check_picture,
     explained,
+    write_page,
     write_picture,
 )
 from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.experiments.overfit.overfit import LearningVerdict, losses_of
 from truestep.experiments.overfit.overfit import overfit as run_overfit
 from truestep.experiments.reports.overfit import document, text, until
+from truestep.experiments.reports.pages import overfit_page
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.running.outcome import Interrupted
 
@@ -52,6 +56,7 @@ def overfit(
     fresh: Fresh = False,
     format: Format = "text",
     picture: Picture = None,
+    report: PageFile = None,
 ) -> int:
     """Run a script on its first batch again and again: can its model and loop learn it by heart?
 
@@ -60,6 +65,7 @@ def overfit(
     """
     if picture is not None:
         check_picture(picture)
+    check_page(report)
     bench = bench_of(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
@@ -72,5 +78,6 @@ def overfit(
     if picture is not None:
         finite = [loss for loss in result.losses if math.isfinite(loss)]
         write_picture(picture, svg({"loss": [finite or [0.0]]}, result.sentence))
+    write_page(report, lambda words: overfit_page(f"truestep overfit {words}", result, text(result)), bench.target)
     print(json.dumps(document(result), indent=2) if format == "json" else text(result))
     return CODES[result.answer]

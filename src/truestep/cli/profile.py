@@ -16,18 +16,23 @@ from truestep.cli.experimenting.experiment import (
     Limit,
     Memory,
     Module,
+    PageFile,
     Picture,
     Processes,
     Script,
     bench_of,
+    check_page,
     check_picture,
     explained,
+    write_page,
     write_picture,
 )
 from truestep.cli.experimenting.stopping import stoppable
 from truestep.errors import UsageError
 from truestep.experiments.profile.profile import profile as run_profile
 from truestep.experiments.reports import profile as report
+from truestep.experiments.reports.pages import profile_page
+from truestep.experiments.reports.text import rendered
 from truestep.report.color import console
 
 
@@ -47,6 +52,7 @@ def profile(
     processes: Processes = 1,
     format: Format = "text",
     picture: Picture = None,
+    page: PageFile = None,
 ) -> int:
     """Run some steps of a script, and show where their time and memory go.
 
@@ -56,6 +62,7 @@ def profile(
     """
     if picture is not None:
         check_picture(picture)
+    check_page(page)
     if trace is not None:
         _check_trace(trace)
     bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory, processes=processes)
@@ -71,6 +78,13 @@ def profile(
                 remedy="lower --warmup and --steps, or give arguments with which the script trains longer",
             )
         write_picture(picture, report.picture(found))
+    write_page(
+        page,
+        lambda words: profile_page(
+            f"truestep profile {words}", found, os.getcwd(), rendered(report.text(found, os.getcwd()))
+        ),
+        bench.target,
+    )
     if format == "json":
         print(json.dumps(report.document(found), indent=2))
         return 0

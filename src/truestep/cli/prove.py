@@ -16,12 +16,15 @@ from truestep.cli.experimenting.experiment import (
     Limit,
     Memory,
     Module,
+    PageFile,
     Picture,
     Processes,
     Script,
     bench_of,
+    check_page,
     check_picture,
     explained,
+    write_page,
     write_picture,
 )
 from truestep.cli.experimenting.stopping import Exit, stoppable
@@ -30,6 +33,7 @@ from truestep.errors import NoExperiment
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.prove.prove import ProofAnswer, RemedyProof, found
 from truestep.experiments.prove.prove import prove as run_prove
+from truestep.experiments.reports.pages import prove_page
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.prove import curves, document, rest, text
 from truestep.experiments.running.bench import Bench
@@ -66,6 +70,7 @@ def prove(
     fresh: Fresh = False,
     format: Format = "text",
     picture: Picture = None,
+    report: PageFile = None,
 ) -> int:
     """Run a script with and without the remedy of each finding, and compare.
 
@@ -77,6 +82,7 @@ def prove(
         rule_of(rule)
     if picture is not None:
         check_picture(picture)
+    check_page(report)
     bench = bench_of(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
@@ -87,10 +93,9 @@ def prove(
     if picture is not None and proofs:
         write_picture(picture, svg(curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
     others = [id for id in dict.fromkeys(seen.findings) if id not in REMEDIES] if rule is None else []
-    if format == "json":
-        print(json.dumps([document(proof) for proof in proofs], indent=2))
-    else:
-        print("\n\n".join([*map(text, proofs), *rest(seen, others, bool(wanted))]))
+    said = "\n\n".join([*map(text, proofs), *rest(seen, others, bool(wanted))])
+    write_page(report, lambda words: prove_page(f"truestep prove {words}", proofs, said), bench.target)
+    print(json.dumps([document(proof) for proof in proofs], indent=2) if format == "json" else said)
     if others or unknown or (seen.how == "crashed" and not proofs):
         return _code(proofs, ProofAnswer.UNSURE)
     return _code(proofs)

@@ -12,6 +12,7 @@ from truestep.cli.replay import read
 from truestep.cli.shell import completion
 from truestep.findings import Summary
 from truestep.report.page import write_page
+from truestep.report.page.line_times import Times, read_times
 from truestep.rules import all_rules
 
 _PAUSE_S = 2.0
@@ -34,6 +35,14 @@ def report(
             metavar="FILE", help="Write the page to this file.", show_default="report.html in the first folder"
         ),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show the time of each line, from a file of `truestep profile --format json`.",
+            show_default=False,
+        ),
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Write the page again while a run goes on; open pages reload.")
     ] = False,
@@ -44,16 +53,17 @@ def report(
     """
     write_page.needs()
     file = output or default(records)
+    times = None if profile is None else read_times(profile)
     if follow:
-        _follow(records, file)
-    print(write_page.write(_read(records), file))
+        _follow(records, file, times)
+    print(write_page.write(_read(records), file, times=times))
 
 
 def _read(records: list[Path]) -> list[Summary]:
     return [read(record, tuple(all_rules().values())) for record in records]
 
 
-def _follow(records: list[Path], file: Path) -> None:
+def _follow(records: list[Path], file: Path, times: Times | None) -> None:
     """Write the page whenever a record has grown, until all runs have ended or Ctrl-C."""
     size, told = -1, False
     try:
@@ -63,7 +73,7 @@ def _follow(records: list[Path], file: Path) -> None:
                 size, summaries = now, _read(records)
                 if all(summary.how != "unfinished" for summary in summaries):
                     return
-                line = write_page.write(summaries, file, reload_s=_PAUSE_S)
+                line = write_page.write(summaries, file, reload_s=_PAUSE_S, times=times)
                 if not told:
                     print(f"{line}; it follows the run until its end, or Ctrl-C", flush=True)
                     told = True

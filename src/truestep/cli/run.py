@@ -64,7 +64,8 @@ def run(
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Show a status line on the last row of the terminal.")] = False,
     to_tracker: Annotated[
-        bool, typer.Option("--to-tracker", help="Write findings and curves to the script's TensorBoard or MLflow too.")
+        bool,
+        typer.Option("--to-tracker", help="Write findings and curves to the script's trackers too."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:

@@ -11,10 +11,22 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli.experimenting.experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
+from truestep.cli.experimenting.experiment import (
+    Arguments,
+    Format,
+    Limit,
+    Memory,
+    Module,
+    PageFile,
+    bench_of,
+    check_page,
+    explained,
+    write_page,
+)
 from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.cli.shell import completion
 from truestep.errors import UsageError
+from truestep.experiments.reports.pages import tune_page
 from truestep.experiments.reports.text import WIDTH
 from truestep.experiments.reports.tune import catalogue, document, text
 from truestep.experiments.tune.tune import chosen
@@ -54,6 +66,7 @@ def tune(
     limit: Limit = 600.0,
     memory: Memory = None,
     format: Format = "text",
+    report: PageFile = None,
 ) -> int:
     """Measure the gain of each recommended speed-up on a script: alone, then combined.
 
@@ -70,12 +83,16 @@ def tune(
             expected="expected the path of a script",
             remedy="give one, or --list to see the speed-ups",
         )
+    check_page(report)
     names = chosen(_split(only), _split(skip), larger_batch)
     bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory)
     progress = _Progress()
     with explained(bench):
         result = run_tune(bench, names, budget, progress)
     progress.end()
+    write_page(
+        report, lambda words: tune_page(f"truestep tune {words}", script, result, text(script, result)), bench.target
+    )
     print(json.dumps(document(script, result), indent=2) if format == "json" else text(script, result))
     if result.interrupted:
         return Exit.INTERRUPTED

@@ -183,6 +183,10 @@ class SchedulerBuilt(Event):
     """Whether the source gives its length by the name of a variable that counts epochs."""
     called: bool = True
     """Whether its file may call ``step()`` of a variable by its name."""
+    asked_steps: tuple[int, ...] = ()
+    """Numbers of scheduler steps at which the learning rate that it was asked for is known."""
+    asked_rates: tuple[float, ...] = ()
+    """The learning rate of the first parameter group after each of these, if all goes as configured."""
     site: Site | None = None
 
 

@@ -230,7 +230,23 @@ class LayersMeasured(Event):
     """Root mean square of the gradient of each weight, before the step; NaN and infinity are kept."""
     updates: tuple[float, ...]
     """Norm of the update of each weight, divided by the norm of the weight before."""
+    idle: tuple[float, ...] = ()
+    """Share of the rows of each weight, one for each unit, whose gradient is zero in every element."""
     site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaceRead(Event):
+    """At the end of a run of at least ten seconds: its time and memory at sampled steps. No verdict depends on it."""
+
+    absent: ClassVar[str] = "a short run"
+    steps: tuple[int, ...]
+    elapsed_s: tuple[float, ...]
+    """Seconds since the start of the supervision, without those of close reading and checks."""
+    resident_bytes: tuple[int, ...]
+    """Resident memory of the process; 0 if unknown."""
+    device_bytes: tuple[int, ...]
+    """Peak of the memory of tensors on the accelerator; 0 without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

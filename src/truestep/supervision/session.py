@@ -42,6 +42,11 @@ def watching() -> bool:
     return any(session.is_live for session in _live)
 
 
+def current() -> Session | None:
+    """Return a session that supervises this process now; None without one."""
+    return next((session for session in _live if session.is_live), None)
+
+
 class Stop(SystemExit):
     """Ends the script after --steps or at --stop-on, like ``sys.exit(0)``."""
 
@@ -256,6 +261,12 @@ class Session:
     def found_so_far(self) -> tuple[Finding, ...]:
         """Findings of the steps that were judged until now, without suppressed ones: cheaper than `findings`."""
         return shown(tuple(marked_findings(self._judge)))
+
+    def so_far(self) -> Summary:
+        """Return findings and timeline until now, for a reader that ends before the run does; without a ledger."""
+        findings = self.findings
+        steps = self.steps
+        return Summary(self.script, "unfinished", steps, findings, torch=self._started.torch, timeline=self._timeline)
 
     @property
     def verdicts(self) -> dict[str, Verdict]:

@@ -15,12 +15,15 @@ from truestep.cli.experimenting.experiment import (
     Limit,
     Memory,
     Module,
+    PageFile,
     Picture,
     Processes,
     Script,
     bench_of,
+    check_page,
     check_picture,
     explained,
+    write_page,
     write_picture,
 )
 from truestep.cli.experimenting.stopping import Exit, stoppable
@@ -28,6 +31,7 @@ from truestep.errors import UsageError
 from truestep.experiments.compare.compare import ChoiceAnswer
 from truestep.experiments.compare.compare import compare as run_compare
 from truestep.experiments.reports.compare import curves, document, text
+from truestep.experiments.reports.pages import compare_page
 from truestep.experiments.reports.picture import svg
 
 CODES = dict.fromkeys(ChoiceAnswer, Exit.FINE) | {ChoiceAnswer.UNSURE: Exit.UNSURE}
@@ -68,6 +72,7 @@ def compare(
     fresh: Fresh = False,
     format: Format = "text",
     picture: Picture = None,
+    report: PageFile = None,
 ) -> int:
     """Compare two choices of arguments of a script over several seeds.
 
@@ -79,6 +84,7 @@ def compare(
     common, first, second = split(arguments or ())
     if picture is not None:
         check_picture(picture)
+    check_page(report)
     bench = bench_of(script, common, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh)
     with explained(bench):
         result = run_compare(
@@ -92,6 +98,7 @@ def compare(
         )
     if picture is not None:
         write_picture(picture, svg(curves(result), f"training loss, mean and range of {result.seeds} seeds"))
+    write_page(report, lambda words: compare_page(f"truestep compare {words}", result, text(result)), bench.target)
     print(json.dumps(document(result), indent=2) if format == "json" else text(result))
     return Exit.INTERRUPTED if result.ended == "interrupted" else CODES[result.answer]
 

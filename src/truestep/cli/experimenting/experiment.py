@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +19,9 @@ from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
 from truestep.experiments.running.outcome_cache import OutcomeCache
 from truestep.supervision.launching.program import Target, prepare
+
+if TYPE_CHECKING:
+    from truestep.report.page.experiment_page import ExperimentPage
 
 Script = Annotated[
     str, typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False)
@@ -33,6 +37,10 @@ Processes = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run everything again; ignore cached runs.")]
 Format = Annotated[Literal["text", "json"], typer.Option(help="Format of the report.")]
+PageFile = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write the result as an HTML page to this file.", show_default=False),
+]
 Picture = Annotated[
     Path | None,
     typer.Option("--picture", metavar="FILE", help="Write a picture to this .svg or .png file.", show_default=False),
@@ -106,6 +114,42 @@ class _RunProgress:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{passed // 60}:{passed % 60:02} run {self._runs}: {variant.name}\n")
             sys.stderr.flush()
+
+
+def check_page(path: Path | None) -> None:
+    """Check the file of a page before the runs, so that these do not end in an error about it.
+
+    Raises:
+        PackageMissing: Jinja2 is not installed.
+        UnwritableFolder: the file is a folder.
+    """
+    if path is None:
+        return
+    from truestep.report.page.write_page import needs
+
+    needs()
+    if path.is_dir():
+        raise UnwritableFolder(
+            f"the page cannot be written to {path}",
+            expected="expected a file, got a folder",
+            remedy="give a file with --report",
+        )
+
+
+def write_page(path: Path | None, page: Callable[[str], ExperimentPage], target: Target) -> None:
+    """Write the page of an experiment, and say so on standard error.
+
+    Args:
+        path: file to write; None writes nothing.
+        page: makes the page from the command as typed.
+        target: the script.
+    """
+    if path is None:
+        return
+    from truestep.report.page.experiment_page import write_experiment
+
+    words = [*(["-m"] if target.module else []), target.name, *target.arguments]
+    sys.stderr.write(f"truestep: {write_experiment(page(shlex.join(words)), path)}\n")
 
 
 def write_picture(path: Path, svg: str) -> None:

@@ -20,9 +20,9 @@ def text(script: str, result: Tuned) -> str:
         parts.append(_table([*timed, *([result.control] if result.control else [])]))
     if result.together:
         parts.append("added to the best one:\n\n" + _table(result.together, first="added"))
-    parts.append("\n".join(wrap(_verdict(result), WIDTH, break_on_hyphens=False)))
-    if lines := _lines(result):
-        parts.append(lines)
+    parts.append("\n".join(wrap(verdict(result), WIDTH, break_on_hyphens=False)))
+    if written := lines(result):
+        parts.append(written)
     parts += _asides(result)
     return "\n\n".join(part for part in parts if part)
 
@@ -85,7 +85,7 @@ def _apart(row: SpeedupRow) -> str:
     return "equal" if row.apart == 0 else f"{row.apart:.1g}"
 
 
-def _verdict(result: Tuned) -> str:
+def verdict(result: Tuned) -> str:
     if result.interrupted:
         return "interrupted: these are the measurements up to then"
     busy = result.control is not None and not _is_even(result.control)
@@ -122,7 +122,7 @@ def _none(result: Tuned) -> str:
     return f"{said}; {left} {'was' if left == 1 else 'were'} not tried: {budget}" if left else said
 
 
-def _lines(result: Tuned) -> str:
+def lines(result: Tuned) -> str:
     names = list(result.best)
     names += [row.names[0] for row in result.rows if row.status == "saves memory"]
     names += [row.names[0] for row in result.rows if row.status == "gain" and SPEEDUPS[row.names[0]].on_request]

@@ -14,6 +14,8 @@ _MOST = 48
 """Weights of an optimizer that are measured, in equal distances if it has more."""
 _ELEMENTS = 4096
 """Elements of a weight that are read, the same ones every time."""
+_ROWS = 64
+"""Rows of a gradient that are read for those of zeros, the same ones every time."""
 
 
 class LayerSizes:
@@ -23,8 +25,8 @@ class LayerSizes:
         self._scene = scene
         self._chosen: dict[int, tuple[int, list[Held]]] = {}
         """Optimizer to the number of its parameters and those that are measured."""
-        self._before: list[tuple[Held, Any, Any]] = []
-        """Each weight with some values of it and of its gradient."""
+        self._before: list[tuple[Held, Any, Any, Any]] = []
+        """Each weight with some values of it and of its gradient, and the share of rows of the gradient with zeros."""
 
     def before(self, panel: Panel) -> None:
         """Copy some values of the weights and of their gradients."""
@@ -35,13 +37,14 @@ class LayerSizes:
                 continue
             gradient = weight.grad
             if gradient is not None and str(gradient.layout) == "torch.strided":
-                self._before.append((held, _some(weight).clone(), _some(gradient).float()))
+                values = _some(weight).clone(), _some(gradient).float()
+                self._before.append((held, *values, _share_of_zeros(gradient.detach())))
 
     def after(self, panel: Panel, site: Site | None) -> None:
         """Emit the sizes: one read from the device for all of them."""
         before, self._before = self._before, []
         numbers, sizes = [], []
-        for held, values, gradient in before:
+        for held, values, gradient, idle in before:
             weight = held.ref()
             if weight is None or not has_values(weight):
                 continue
@@ -49,7 +52,8 @@ class LayerSizes:
             if now.shape == values.shape:
                 numbers.append(held.number)
                 moved = (now - values).float().norm() / values.float().norm().clamp_min(1e-30)
-                sizes += [gradient.square().mean().sqrt().to(moved.device), moved]
+                size = gradient.square().mean().sqrt()
+                sizes += [size.to(moved.device), moved, idle.to(moved.device)]
         if not sizes:
             return
         devices = {size.device for size in sizes}
@@ -59,8 +63,9 @@ class LayerSizes:
             LayersMeasured,
             optimizer=panel.number,
             parameters=tuple(numbers),
-            gradients=tuple(read[::2]),
-            updates=tuple(read[1::2]),
+            gradients=tuple(read[::3]),
+            updates=tuple(read[1::3]),
+            idle=tuple(read[2::3]),
             site=site,
         )
 
@@ -85,3 +90,9 @@ def _some(tensor: Any) -> Any:
     """Return a view of some elements, the same ones every time."""
     flat = tensor.detach().reshape(-1)
     return flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]
+
+
+def _share_of_zeros(gradient: Any) -> Any:
+    """Return the share of rows, one for each unit of a layer, in which every element of the gradient is zero."""
+    rows = gradient[:: max(1, len(gradient) // _ROWS)][:_ROWS]
+    return 1 - (rows.flatten(1) != 0).any(dim=1).float().mean()

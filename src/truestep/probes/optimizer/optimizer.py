@@ -28,6 +28,7 @@ from truestep.probes.optimizer.averages import Averages
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
 from truestep.probes.optimizer.layer_sizes import LayerSizes
+from truestep.probes.optimizer.pace import Pace
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
@@ -75,6 +76,7 @@ class OptimizerProbe(Probe):
         self._freezes = Freezes(self.scene)
         self._stepped = Stepped(self.scene)
         self._sizes = LayerSizes(self.scene)
+        self._pace = Pace(self.scene)
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
         self._copies = Copies(self.scene)
@@ -103,8 +105,11 @@ class OptimizerProbe(Probe):
         seams.step.watch(stack, before=self.before, after=self.after)
 
     def last(self) -> Iterator[Event]:
-        """Yield the final learning rates of the optimizers that are still there, and parameters that moved late."""
+        """Yield final learning rates of the optimizers that are there, the pace, and parameters that moved late."""
         yield from self._unchanged.last()
+        pace = self._pace.event()
+        if pace is not None:
+            yield pace
         for panel in self._panels.values():
             optimizer = panel.optimizer()
             read = None if optimizer is None else self._stepped.rates(optimizer, panel.number)
@@ -335,6 +340,7 @@ class OptimizerProbe(Probe):
             self._aliases.look()
             self._rows.look()
             self._freezes.look()
+        self._pace.read(_one_of(panel))
 
 
 def _one_of(panel: Panel) -> Any:

@@ -19,12 +19,15 @@ from truestep.probes.context.names import arguments, target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.optimizer.schedule_lengths import counts_read, is_of_epochs
+from truestep.probes.optimizer.schedule_plans import planned
 from truestep.seams.patch import patch
 
 _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
 _VANISHED = 1e-6
 _SWITCHED = 0.5
 _COLD = 0.1
+_MOST_PLANS = 16
+"""Schedules whose plan is computed, from the start of the run."""
 
 
 class SchedulerProbe(Probe):
@@ -114,13 +117,15 @@ class SchedulerProbe(Probe):
         scene.losses.every = scene.losses.every or plateau
         optimizer = self._optimizer(scheduler)
         last = _tail(scheduler)
+        horizon = _horizon(scheduler)
+        plan = planned(scheduler, horizon) if number <= _MOST_PLANS else ()
         scene.emit(
             SchedulerBuilt(
                 scheduler=number,
                 name=target(site, "scheduler"),
                 kind=kind,
                 optimizer=optimizer,
-                horizon=_horizon(scheduler),
+                horizon=horizon,
                 tail="" if last is None else type(last).__name__,
                 tail_horizon=None if last is None else _horizon(last),
                 periodic=kind in _PERIODIC,
@@ -133,6 +138,8 @@ class SchedulerProbe(Probe):
                 at_zero=_at_zero(scheduler),
                 of_epochs=is_of_epochs(site),
                 called=_is_called(site),
+                asked_steps=tuple(step for step, _ in plan),
+                asked_rates=tuple(rate for _, rate in plan),
                 site=site,
             )
         )

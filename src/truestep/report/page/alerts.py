@@ -1,8 +1,9 @@
-"""Alerts on the curves of a run: evaluations that got worse after their best one, and spikes of gradients."""
+"""Alerts on the curves of a run: losses at chance, evaluations that got worse after their best one, and spikes."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -18,6 +19,9 @@ _AFTER = 0.25
 _LEAST_READINGS = 6
 _SPIKE = 30.0
 """Ratio of a gradient to the median of its readings."""
+_LONG = 100
+"""Steps after which a loss should be better than that of a guess."""
+_NO_BETTER = 0.97
 _MOST = 8
 
 
@@ -26,9 +30,32 @@ def alerts(runs: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
     found = []
     for name, summary in runs:
         if summary.timeline is not None:
-            sentences = [*_evaluations(summary.timeline), *_spikes(summary.timeline)]
+            sentences = [*_at_chance(summary), *_evaluations(summary.timeline), *_spikes(summary.timeline)]
             found += [f"{name}: {one}" if name else one for one in sentences[:_MOST]]
     return tuple(found)
+
+
+def _at_chance(summary: Summary) -> Iterator[str]:
+    """Yield the losses over classes that are no better at the end of a run than a guess."""
+    timeline = summary.timeline
+    facts = next((line.facts for line in summary.ledger if line.account == "loss"), {})
+    for line in facts.get("lines", ()):
+        chance, site = line["chance"], line["site"]
+        if chance is None or site is None or timeline is None or timeline.step < _LONG:
+            continue
+        points = next(
+            (points for curve, points in timeline.curves.items() if curve.subject == "loss"
+             and curve.site is not None and (curve.site.path, curve.site.line) == (site["path"], site["line"])),
+            [],
+        )  # fmt: skip
+        late = [value for step, value in points if step >= timeline.step / 10]
+        if len(late) >= 3 and all(math.isfinite(value) and value > _NO_BETTER * chance for value in late):
+            last = number(sum(late) / len(late))
+            where = f"{os.path.basename(site['path'])}:{site['line']}"
+            yield (
+                f"loss at chance: the loss of {where} is {last} after the first tenth of the run, "
+                f"and {number(chance)} for a guess among the classes"
+            )
 
 
 def _evaluations(timeline: Timeline) -> Iterator[str]:

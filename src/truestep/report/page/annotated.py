@@ -9,6 +9,7 @@ from truestep import source
 from truestep.findings import Summary
 from truestep.report.page.code import Piece, marked
 from truestep.report.page.duties import DUTIES, Duty
+from truestep.report.page.line_times import LineTime, Times
 from truestep.report.page.lines import Did, Place, done
 
 _MOST_FILES = 8
@@ -42,6 +43,13 @@ class SourceLine:
     """Rules with a finding at this line."""
     causes: tuple[str, ...] = ()
     """Rules with a finding that names this line as related."""
+    time: LineTime | None = None
+    """Its share of a step, if it was measured."""
+
+    @property
+    def busy(self) -> bool:
+        """True if there is something to say about the line."""
+        return bool(self.notes or self.findings or self.causes or self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +74,16 @@ class AnnotatedFile:
     facts: tuple[tuple[int, Note], ...] = ()
     """For a file that is missing: notes by line."""
     notes: int = 0
-    """Number of lines with a note."""
+    """Number of lines with a note, or with a time if there are none."""
 
 
-def annotated(summary: Summary) -> list[AnnotatedFile]:
-    """Return the files that took part: the script first, then those with most notes."""
+def annotated(summary: Summary, times: Times | None = None) -> list[AnnotatedFile]:
+    """Return the files that took part: the script first, then those with most notes.
+
+    Args:
+        summary: the run.
+        times: times by line of a profile of the script; their paths are real paths.
+    """
     places = done(summary)
     found, causes = _findings(summary)
     paths: dict[str, int] = {}
@@ -79,7 +92,16 @@ def annotated(summary: Summary) -> list[AnnotatedFile]:
     script = os.path.realpath(summary.script)
     order = sorted(paths, key=lambda path: (os.path.realpath(path) != script, -paths[path]))
     read_at = summary.timeline.read_at if summary.timeline is not None else 0.0
-    return [_file(path, places, found, causes, read_at) for path in order[:_MOST_FILES]]
+    return [_file(path, places, found, causes, read_at, times or {}) for path in order[:_MOST_FILES]]
+
+
+def timed(times: Times) -> list[AnnotatedFile]:
+    """Return the files of a profile, that with most time first, with nothing but the times."""
+    spent: dict[str, float] = {}
+    for (path, _), one in times.items():
+        spent[path] = spent.get(path, 0.0) + one.ms
+    order = sorted(spent, key=lambda path: -spent[path])
+    return [_file(path, {}, {}, {}, 0.0, times) for path in order[:_MOST_FILES]]
 
 
 def state_of(path: str, read_at: float) -> str:
@@ -119,7 +141,9 @@ def _file(
     found: dict[Place, list[str]],
     causes: dict[Place, list[str]],
     read_at: float,
+    times: Times,
 ) -> AnnotatedFile:
+    real = os.path.realpath(path)
     shown = source.posix(source.displayed(path))
     notes = {line: notes_of(dids) for (where, line), dids in sorted(places.items()) if where == path}
     state = state_of(path, read_at)
@@ -133,10 +157,12 @@ def _file(
             notes.get(number, ()),
             tuple(found.get((path, number), ())),
             tuple(causes.get((path, number), ())),
+            times.get((real, number)),
         )
         for number in range(1, min(len(source.read(path).lines), _MOST_LINES) + 1)
     ]
-    return AnnotatedFile(shown, path, tuple(_stretches(lines)), state, (), len(notes))
+    took_part = len(notes) or sum(line.busy for line in lines)
+    return AnnotatedFile(shown, path, tuple(_stretches(lines)), state, (), took_part)
 
 
 def _indented(pieces: tuple[Piece, ...]) -> tuple[int, tuple[Piece, ...]]:
@@ -150,7 +176,7 @@ def _indented(pieces: tuple[Piece, ...]) -> tuple[int, tuple[Piece, ...]]:
 
 
 def _stretches(lines: list[SourceLine]) -> list[Stretch]:
-    busy = [bool(line.notes or line.findings or line.causes) for line in lines]
+    busy = [line.busy for line in lines]
     near = [any(busy[max(0, place - _CONTEXT) : place + _CONTEXT + 1]) for place in range(len(lines))]
     stretches: list[Stretch] = []
     begin = 0

@@ -53,6 +53,10 @@ class Line:
     """SVG path with the steps on a linear axis."""
     path_log: str
     """The same with the steps on a logarithmic axis."""
+    dashed: bool = False
+    band: str = ""
+    """SVG path around the lowest and highest values of several runs, with the steps on a linear axis."""
+    band_log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,25 @@ class Chart:
     """The chart in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The values of one line, before they are drawn.
+
+    Attributes:
+        label: name of the line.
+        points: steps and values.
+        dashed: True for a line that was planned, and not measured.
+        low: lowest values of several runs with `points` as their mean, at the same steps; empty for one run.
+        high: highest values.
+    """
+
+    label: str
+    points: Points
+    dashed: bool = False
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
 def charts(runs: Sequence[tuple[str, Summary]]) -> list[Chart]:
     """Return the charts of one run, or of several in the same charts.
 
@@ -94,17 +117,17 @@ def charts(runs: Sequence[tuple[str, Summary]]) -> list[Chart]:
         runs: each with its name; the name is empty for a single run.
     """
     found = []
-    for subject in _TITLES:
-        series: list[tuple[str, Points]] = []
+    for subject, (title, caption) in _TITLES.items():
+        series: list[Series] = []
         marks: list[tuple[str, int]] = []
         for name, summary in runs:
             if summary.timeline is not None:
-                series += _series(subject, name, summary.timeline)
+                series += [Series(label, points) for label, points in _series(subject, name, summary.timeline)]
                 if subject == "loss":
                     prefix = f"{name}: " if name else ""
                     marks += [(f"{prefix}loss is {value}", step) for step, _, value in summary.timeline.marks[:2]]
-        if any(len(points) > 1 for _, points in series):
-            found.append(_chart(subject, series, marks))
+        if any(len(one.points) > 1 for one in series):
+            found.append(chart(subject, title, caption, series, marks))
     return found
 
 
@@ -140,26 +163,36 @@ def _label(curve: Curve, timeline: Timeline) -> str:
     return f"{label}, group {curve.group}" if curve.group else label
 
 
-def _chart(subject: str, series: Sequence[tuple[str, Points]], marks: Iterable[tuple[str, int]]) -> Chart:
-    title, caption = _TITLES[subject]
-    values = [value for _, points in series for _, value in points]
+def chart(
+    subject: str,
+    title: str,
+    caption: str,
+    series: Sequence[Series],
+    marks: Iterable[tuple[str, int]] = (),
+    *,
+    from_zero: bool = False,
+) -> Chart:
+    """Return a chart of lines over the same steps.
+
+    Args:
+        subject: key of the chart.
+        title: title.
+        caption: what the values are.
+        series: the lines; at least one has a value.
+        marks: texts and steps of events.
+        from_zero: True for a linear axis that begins with 0.
+    """
+    values = [value for one in series for value in (*(value for _, value in one.points), *one.low, *one.high)]
     least, most = min(values), max(values)
+    least = min(0.0, least) if from_zero else least
     log = least > 0 and most / least >= _DECADES
     low, high, y_ticks = _axis(least, most, log)
-    steps = max(max((step for _, points in series for step, _ in points), default=1), 1)
-    lines = []
-    for position, (label, points) in enumerate(series):
-        drawn = thinned(points, _MOST)
-        heights = [_SIZE * (1 - ((math.log10(value) if log else value) - low) / (high - low)) for _, value in drawn]
-        linear = [_SIZE * step / steps for step, _ in drawn]
-        wide = [_SIZE * log_share(step, steps) for step, _ in drawn]
-        path, path_log = _path(linear, heights), _path(wide, heights)
-        lines.append(Line(label, position % 6, tuple(drawn), path, path_log))
+    steps = max(max((step for one in series for step, _ in one.points), default=1), 1)
     return Chart(
         subject,
         title,
         caption,
-        tuple(lines),
+        tuple(_line(one, position % 6, steps, log, low, high) for position, one in enumerate(series)),
         y_ticks,
         tuple(Tick(f"{step:,}", 100 * step / steps) for step in _round_steps(steps)),
         tuple(Tick(f"{step:,}", 100 * log_share(step, steps)) for step in _decades(steps)),
@@ -168,8 +201,30 @@ def _chart(subject: str, series: Sequence[tuple[str, Points]], marks: Iterable[t
         high,
         steps,
         tuple((text, 100 * step / steps, 100 * log_share(step, steps)) for text, step in marks if step <= steps),
-        _said(title, series),
+        _said(title, [(one.label, one.points) for one in series]),
     )
+
+
+def _line(one: Series, colour: int, steps: int, log: bool, low: float, high: float) -> Line:
+    def heights(values: Iterable[float]) -> list[float]:
+        return [_SIZE * (1 - ((math.log10(value) if log else value) - low) / (high - low)) for value in values]
+
+    drawn = thinned(one.points, _MOST)
+    down = heights(value for _, value in drawn)
+    linear = [_SIZE * step / steps for step, _ in drawn]
+    wide = [_SIZE * log_share(step, steps) for step, _ in drawn]
+    bands = ["", ""]
+    if one.low:
+        kept = {step for step, _ in drawn}
+        edges = [
+            (value, other)
+            for (step, _), value, other in zip(one.points, one.low, one.high, strict=True)
+            if step in kept
+        ]
+        around = heights([other for _, other in edges]) + heights([value for value, _ in edges])[::-1]
+        bands = [_path(across + across[::-1], around) + "Z" for across in (linear, wide)]
+    path, path_log = _path(linear, down), _path(wide, down)
+    return Line(one.label, colour, tuple(drawn), path, path_log, one.dashed, *bands)
 
 
 def log_share(step: int, steps: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from truestep.events import LayersMeasured
@@ -55,7 +55,7 @@ class HeatMap:
 
 
 def heat_maps(summary: Summary) -> tuple[HeatMap, ...]:
-    """Return two tables for each optimizer with weights that were measured at two steps."""
+    """Return the tables of each optimizer with weights that were measured at two steps."""
     timeline = summary.timeline
     if timeline is None:
         return ()
@@ -79,6 +79,8 @@ def heat_maps(summary: Summary) -> tuple[HeatMap, ...]:
             ("Updates" + owner, "norm of the update of each weight, divided by the norm of the weight", "updates"),
         ):
             found.append(_map(title, caption, shown, labels, values))
+        if any(share > 0 for _, event in shown for share in event.idle):
+            found.append(_units("Units without a gradient" + owner, shown, labels))
     return tuple(found)
 
 
@@ -103,26 +105,45 @@ def _map(
     if high - low < _LEAST_DECADES:
         middle = (high + low) / 2
         low, high = middle - _LEAST_DECADES / 2, middle + _LEAST_DECADES / 2
+    cells = {parameter: tuple(_cell(one.get(parameter), low, high) for one in columns) for parameter, _, _ in labels}
+    return _table(title, caption, readings, labels, cells, (f"{10**low:.1g}", f"{10**high:.1g}"))
+
+
+def _units(
+    title: str, readings: Sequence[tuple[int, LayersMeasured]], labels: Sequence[tuple[int, str, str]]
+) -> HeatMap:
+    """Return the table of the shares of units whose gradient is zero."""
+    columns = [dict(zip(event.parameters, event.idle, strict=False)) for _, event in readings]
+    cells = {parameter: tuple(_share(one.get(parameter)) for one in columns) for parameter, _, _ in labels}
+    caption = (
+        "share of the rows of each weight whose gradient is zero: units that are dead for the whole batch, or rows "
+        "of an embedding that the batch does not use"
+    )
+    return _table(title, caption, readings, labels, cells, ("0 %", "100 %"))
+
+
+def _table(
+    title: str,
+    caption: str,
+    readings: Sequence[tuple[int, LayersMeasured]],
+    labels: Sequence[tuple[int, str, str]],
+    cells: Mapping[int, tuple[Cell, ...]],
+    ends: tuple[str, str],
+) -> HeatMap:
     shared = _shared([name for _, name, _ in labels])
     rows = tuple(
         HeatRow(
             name,
             ".".join(name.split(".")[shared[0] : len(name.split(".")) - shared[1]]),
             shape,
-            tuple(_cell(one.get(parameter), low, high) for one in columns),
+            cells[parameter],
         )
         for parameter, name, shape in labels
     )
     states = {cell.state for row in rows for cell in row.cells}
-    return HeatMap(
-        title,
-        caption,
-        tuple(f"{step:,}" for step, _ in readings),
-        rows,
-        f"{10**low:.1g}",
-        f"{10**high:.1g}",
-        tuple(state for state in ("zero", "wrong", "absent") if state in states),
-    )
+    steps = tuple(f"{step:,}" for step, _ in readings)
+    found = tuple(state for state in ("zero", "wrong", "absent") if state in states)
+    return HeatMap(title, caption, steps, rows, *ends, found)
 
 
 def _shared(names: Sequence[str]) -> tuple[int, int]:
@@ -151,3 +172,7 @@ def _cell(value: float | None, low: float, high: float) -> Cell:
         return Cell(0, "0", "zero")
     share = (math.log10(value) - low) / (high - low)
     return Cell(round(100 * min(1.0, max(0.0, share))), number(value))
+
+
+def _share(value: float | None) -> Cell:
+    return Cell(0, "not stepped", "absent") if value is None else Cell(round(100 * value), f"{value:.0%}")

@@ -12,6 +12,7 @@ from truestep.report import closing, coverage
 from truestep.report.page.annotated import AnnotatedFile, annotated
 from truestep.report.page.findings import Card, cards, post_mortem, uncounted
 from truestep.report.page.heat import HeatMap, heat_maps
+from truestep.report.page.line_times import Times
 from truestep.report.page.score import ALWAYS, LANES, Bar, score
 from truestep.rules import all_rules
 from truestep.rules._page import parse
@@ -102,18 +103,20 @@ class RunPage:
     """Tracebacks of errors inside TrueStep."""
 
 
-def run_page(summary: Summary, name: str = "") -> RunPage:
+def run_page(summary: Summary, name: str = "", times: Times | None = None) -> RunPage:
     """Return the contents of the page for a run.
 
     Args:
+        summary: the run.
         name: name of the run beside others; empty for a single run.
+        times: times by line, of a profile of the script.
     """
     count = closing.counts(summary)
     headline, lead = coverage.verdict(summary, count["failures"]), ""
     if summary.how == "crashed" and (summary.post_mortem is not None or count["failures"]):
         headline, lead = coverage.limits(summary)[0].text, headline
     bars = tuple(score(summary))
-    shown = tuple(annotated(summary))
+    shown = tuple(annotated(summary, times))
     played = {note.lane for bar in bars for note in bar.notes}
     return RunPage(
         name=name,

@@ -14,10 +14,13 @@ from truestep import __version__, source
 from truestep.errors import PackageMissing, UnwritableFolder
 from truestep.findings import Summary
 from truestep.report.page.alerts import alerts
+from truestep.report.page.asked_schedules import schedule_charts
 from truestep.report.page.compared import Comparison, compared, names
 from truestep.report.page.curves import Chart, charts
 from truestep.report.page.findings import Manual, manuals
+from truestep.report.page.line_times import Times
 from truestep.report.page.run_page import RunPage, run_page
+from truestep.report.page.time_and_memory import pace_charts
 
 _LINK = re.compile(r"https?://[^\s)>\]]+")
 
@@ -47,11 +50,11 @@ def needs() -> None:
         )
 
 
-def page(summaries: Sequence[Summary]) -> Page:
+def page(summaries: Sequence[Summary], times: Times | None = None) -> Page:
     """Return the contents of the page for one run, or for several to compare."""
     several = len(summaries) > 1
     given = names([summary.record for summary in summaries]) if several else [""]
-    runs = [run_page(summary, name) for summary, name in zip(summaries, given, strict=True)]
+    runs = [run_page(summary, name, times) for summary, name in zip(summaries, given, strict=True)]
     named = dict.fromkeys(card.rule for run in runs for one in run.cards for card in (one, *one.consequences))
     for run in runs:
         notes = [note for file in run.files for part in file.stretches for line in part.lines for note in line.notes]
@@ -62,18 +65,30 @@ def page(summaries: Sequence[Summary]) -> Page:
         scripts,
         tuple(runs),
         compared(runs) if several else None,
-        tuple(charts(pairs)),
+        (*charts(pairs), *schedule_charts(pairs), *pace_charts(pairs)),
         alerts(pairs),
         tuple(manuals(named)),
     )
 
 
-def render(summaries: Sequence[Summary], *, reload_s: float = 0.0) -> str:
+def render(summaries: Sequence[Summary], *, reload_s: float = 0.0, times: Times | None = None) -> str:
     """Return the page as HTML.
 
     Args:
         summaries: the runs.
+        times: times by line, of a profile of the script.
         reload_s: seconds after which an open page loads its file again; 0 for a page that stays.
+
+    Raises:
+        PackageMissing: Jinja2 is not installed.
+    """
+    shown = page(summaries, times)
+    known = {manual.rule for manual in shown.manuals}
+    return fill("page.html", page=shown, known=known, reload_s=reload_s)
+
+
+def fill(template: str, **values: object) -> str:
+    """Return a template of this folder with its values, the style and the script.
 
     Raises:
         PackageMissing: Jinja2 is not installed.
@@ -94,32 +109,39 @@ def render(summaries: Sequence[Summary], *, reload_s: float = 0.0) -> str:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = _prose
-    shown = page(summaries)
-    known = {manual.rule for manual in shown.manuals}
-    return environment.get_template("page.html").render(
-        page=shown,
-        known=known,
-        version=__version__,
-        style=load("page.css"),
-        script=load("page.js"),
-        reload_s=reload_s,
+    return environment.get_template(template).render(
+        version=__version__, style=load("page.css"), script=load("page.js"), **values
     )
 
 
-def write(summaries: Sequence[Summary], file: Path, *, reload_s: float = 0.0) -> str:
+def write(summaries: Sequence[Summary], file: Path, *, reload_s: float = 0.0, times: Times | None = None) -> str:
     """Write the page, and return a line for the user with its path.
 
     Args:
         summaries: the runs.
         file: the page; a page that reloads is replaced as a whole.
         reload_s: seconds after which an open page loads its file again; 0 for a page that stays.
+        times: times by line, of a profile of the script.
 
     Raises:
         PackageMissing: Jinja2 is not installed.
         UnwritableFolder: the file cannot be written.
     """
-    text = render(summaries, reload_s=reload_s)
-    target = file.with_name(f".{file.name}.new") if reload_s else file
+    return store(render(summaries, reload_s=reload_s, times=times), file, whole=reload_s > 0)
+
+
+def store(text: str, file: Path, *, whole: bool = False) -> str:
+    """Write a page to its file, and return a line for the user with its path.
+
+    Args:
+        text: the page.
+        file: where to write it.
+        whole: True if a reader must never see a part of it.
+
+    Raises:
+        UnwritableFolder: the file cannot be written.
+    """
+    target = file.with_name(f".{file.name}.new") if whole else file
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", errors="replace", newline="\n")
