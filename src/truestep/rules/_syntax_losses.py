@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from truestep.syntax import Act, Binding, Call, Program, Suspicion, Training, names_in
+from truestep.syntax import Act, Binding, Call, Program, Suspicion, Training, argument, dotted, names_in
 
 _CROSS_ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 _BCE_LOGITS = ("torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss")
@@ -96,10 +96,27 @@ def _after(
 ) -> Iterator[Suspicion]:
     for call, value in loss_calls(program, *losses):
         last = program.models.last(value, call.context, call.order)
-        if last is None or last[0] not in operations:
+        if last is None or last[0] not in operations or _reduction(call, program) == "none":
+            continue
+        if last[0] == "linear" and not _whole(call):
             continue
         related = () if last[1] is value else ((last[1], "the last operation of its input"),)
         yield Suspicion(call.node, message, label, help, related)
+
+
+def _reduction(call: Call, program: Program) -> object:
+    """Return the reduction of a loss, from the call or from the object that is called."""
+    made = program.call_at.get(program.values.origin(call.node.func, call.context, call.order)[0]) or call
+    value = made.argument(-1, "reduction")
+    return "mean" if value is None else program.values.constant(value, made.context, made.order)
+
+
+def _whole(call: Call) -> bool:
+    """Return True if the loss is all of an assigned or returned value, or a backward pass begins from it."""
+    value = getattr(call.statement, "value", None)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "backward":
+        value = value.func.value
+    return value is call.node
 
 
 def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
@@ -107,9 +124,9 @@ def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
     for loop in program.roles.trainings():
         for backward in loop.direct(Act.BACKWARD):
             name = backward.key
-            if not name or "." in name or backward.context.scope is not loop.loop.scope:
+            if not name or "." in name or backward.context.scope is not loop.scope:
                 continue
-            scope = loop.loop.scope
+            scope = loop.scope
             for bindings in scope.bindings.values():
                 for one in bindings:
                     if _adds(one, name) and one.context.loop is backward.context.loop and _kept(one, loop, program):
@@ -118,7 +135,32 @@ def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
                 if call.method == "append" and call.loop is backward.context.loop and len(call.node.args) == 1:
                     value = call.node.args[0]
                     if isinstance(value, ast.Name) and value.id == name and _list_kept(call, loop, program):
-                        yield _with_graph(call.node, name, call.key, backward.node)
+                        yield _with_graph(call.node, name, call.key or "the list", backward.node)
+                if call.loop is backward.context.loop and any(_is_name(one, name) for one in call.arguments()):
+                    kept = _kept_by_method(call, name, program)
+                    if kept is not None:
+                        yield _with_graph(kept.node, name, kept.key, call.node)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _kept_by_method(call: Call, name: str, program: Program) -> Binding | None:
+    """Return the line of a method of this file that adds its argument to a number of its object."""
+    function = program.resolve(call)
+    if function is None or function.owner is None or call.key in ("", "self"):
+        return None
+    names = [one for one in function.parameters if _is_name(argument(call, function, one) or call.node, name)]
+    for key, bindings in function.bindings.items():
+        for one in bindings:
+            if not key.startswith("self.") or one.how != "augmented" or one.operator != "Add" or one.value is None:
+                continue
+            factors = [one.value.left, one.value.right] if isinstance(one.value, ast.BinOp) else [one.value]
+            if any(_is_name(part, known) for part in factors for known in names):
+                if all(len(function.bindings.get(known, ())) == 1 for known in names):
+                    return one
+    return None
 
 
 def _adds(one: Binding, name: str) -> bool:
@@ -137,31 +179,46 @@ def _adds(one: Binding, name: str) -> bool:
 def _kept(one: Binding, loop: Training, program: Program) -> bool:
     """Return True if a total begins at zero before the loop, and no backward pass begins from it."""
     starts = [
-        each
-        for each in program.values.bindings(one.key, loop.loop.scope)
-        if each.how == "=" and each.node is not one.node
+        each for each in program.values.bindings(one.key, loop.scope) if each.how == "=" and each.node is not one.node
     ]
-    if not starts or not all(isinstance(each.value, ast.Constant) for each in starts):
+    if not starts or not all(isinstance(_part(each), ast.Constant) for each in starts):
         return False
-    if any(each.context.loop is not None and each.context.loop.within(loop.loop) for each in starts):
+    if any(loop.around(each.context) for each in starts):
         return False
     return not _differentiated(one.key, loop, program)
 
 
+def _part(one: Binding) -> ast.expr | None:
+    """Return the value of a name, also if several names are assigned at once."""
+    value = one.value
+    for position in one.index:
+        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
+            return None
+        value = value.elts[position]
+    return value
+
+
 def _list_kept(call: Call, loop: Training, program: Program) -> bool:
     """Return True if a list is made before the loop, and only numbers are read from it."""
-    starts = program.values.bindings(call.key, loop.loop.scope) if call.key else []
-    if not starts or any(
-        each.context.scope is loop.loop.scope and each.context.loop is not None and each.context.loop.within(loop.loop)
-        for each in starts
-    ):
+    key = call.key
+    if not key and isinstance(call.receiver, ast.Subscript):
+        key = dotted(call.receiver.value)
+    starts = program.values.bindings(key, loop.scope) if key else []
+    if not starts or any(each.context.scope is loop.scope and loop.around(each.context) for each in starts):
         return False
-    made = [each.value for each in starts if each.how == "="]
-    if not made or not all(isinstance(value, ast.List) and not value.elts for value in made):
+    made = [_part(each) for each in starts if each.how == "="]
+    if not made or not all(_empty(value) for value in made):
         return False
-    if any(other.key == call.key and other.method in ("clear", "pop") for other in program.calls):
+    if any(other.key == key and other.method in ("clear", "pop") for other in program.calls):
         return False
-    return not _differentiated(call.key, loop, program)
+    return not _differentiated(key, loop, program)
+
+
+def _empty(value: ast.expr | None) -> bool:
+    """Return True for an empty list, and for a dict of empty lists."""
+    if isinstance(value, ast.Dict):
+        return all(_empty(one) for one in value.values)
+    return isinstance(value, ast.List) and not value.elts
 
 
 def _differentiated(key: str, loop: Training, program: Program) -> bool:

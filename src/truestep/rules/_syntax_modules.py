@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Call, Kind, Program, Scope, Suspicion, dotted
+from truestep.syntax import Act, Call, Kind, Program, Scope, Suspicion, dotted
 
 _DROPOUTS = tuple(
     f"torch.nn.functional.{name}"
@@ -29,12 +29,26 @@ def functional_dropout_always_on(program: Program) -> Iterator[Suspicion]:
             continue
         owner = call.scope.owner
         inside = owner is not None and program.models.is_model(owner)
+        if _by_mode(call) or _as_noise(call, program):
+            continue
         yield Suspicion(
             call.node,
             "dropout stays on in evaluation",
             "the function does not get the mode, and its default is `training=True`",
             "pass `training=self.training` to the dropout function" if inside else "pass the mode with `training=`",
-            confidence=Confidence.HIGH if inside else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if inside and not _sampled(program) else Confidence.LOW,
+        )
+    for call in program.named("torch.nn.functional.scaled_dot_product_attention"):
+        value = call.argument(4, "dropout_p")
+        rate = program.values.constant(value, call.context, call.order)
+        if value is None or rate in (0, 0.0) or _reads_mode(call.scope) or not dotted(value).startswith("self."):
+            continue
+        yield Suspicion(
+            call.node,
+            "dropout stays on in evaluation",
+            "the function does not get the mode, and drops attention weights",
+            f"pass `dropout_p={dotted(value)} if self.training else 0.0`",
+            confidence=Confidence.HIGH if not _sampled(program) else Confidence.LOW,
         )
     for call in program.calls:
         made = program.call_at.get(call.node.func)
@@ -47,8 +61,56 @@ def functional_dropout_always_on(program: Program) -> Iterator[Suspicion]:
             "dropout stays on in evaluation",
             "the dropout layer is made for the call, and begins in train mode",
             "create the dropout layer in `__init__`, so that it follows the mode of the model",
-            confidence=Confidence.HIGH if call.scope.owner is not None else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if call.scope.owner is not None and not _sampled(program) else Confidence.LOW,
         )
+
+
+def _by_mode(call: Call) -> bool:
+    """Return True if a condition around a call reads the mode."""
+    return any("training" in ast.unparse(getattr(guard.node, "test", guard.node)) for guard in call.context.guards)
+
+
+def _reads_mode(scope: Scope) -> bool:
+    return any("training" in key for key in (*scope.loads, *scope.bindings))
+
+
+def _as_noise(call: Call, program: Program) -> bool:
+    """Return True if dropout corrupts the input of a module, or makes a mask: that is a part of the task."""
+    value = call.argument(0, "input")
+    if value is None:
+        return False
+    found = program.values.origin(value, call.context, call.order)[0]
+    while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and found.func.attr in _SHAPED:
+        found = found.func.value
+    if isinstance(found, ast.Name):
+        bindings = call.scope.bindings.get(found.id, ())
+        return bool(bindings) and all(one.how == "parameter" or one.node is call.statement for one in bindings)
+    return isinstance(found, ast.Call) and dotted(found.func).rpartition(".")[2] in ("ones_like", "ones", "full")
+
+
+def _sampled(program: Program) -> bool:
+    """Return True if the file draws several predictions for one input, or passes the mode to other dropout."""
+    for call in program.named(*_DROPOUTS):
+        value = call.argument(2, "training")
+        if isinstance(value, ast.Constant) and value.value:
+            return True
+    for loop in program.loops:
+        if isinstance(loop.node, ast.For) and dotted(loop.node.target) in ("_", "sample", "_sample", "mc"):
+            forwards = [one for one in program.flow.of_loop(loop) if one.act is Act.FORWARD and one.loops[-1] is loop]
+            if forwards and not any(one.act is Act.BACKWARD for one in program.flow.of_loop(loop)):
+                return True
+    for call in program.named("torch.stack"):
+        value = call.argument(0, "tensors")
+        if isinstance(value, ast.ListComp) and "range(" in ast.unparse(value.generators[0].iter):
+            return True
+    averaged = any(
+        call.loop is not None and "parameters()" in ast.unparse(call.loop.node)
+        for call in program.method("lerp_", "mul_")
+    )
+    return averaged and program.text.count(".eval()") <= 1
+
+
+_SHAPED = ("flatten", "view", "reshape", "float", "squeeze")
 
 
 def layers_in_plain_container(program: Program) -> Iterator[Suspicion]:
@@ -121,7 +183,8 @@ def is_layer(node: ast.expr, program: Program) -> bool:
         rest = call.name.removeprefix("torch.nn.")
         if rest in ("Sequential", "ModuleList"):
             return any(is_layer(one, program) for one in call.node.args)
-        return rest.isidentifier() and rest[:1].isupper() and not _WITHOUT_PARAMETERS.match(rest)
+        plain = any(word.arg in ("elementwise_affine", "affine") for word in call.node.keywords)
+        return rest.isidentifier() and rest[:1].isupper() and not _WITHOUT_PARAMETERS.match(rest) and not plain
     made = program.definition(dotted(call.node.func), call.scope)
     if made is None or made.kind != "class" or not program.models.is_model(made):
         return False
@@ -183,10 +246,12 @@ def layer_created_in_forward(program: Program) -> Iterator[Suspicion]:
         forward = owner.inner.get("forward")
         if forward is None:
             continue
-        for call in forward.calls:
+        called = [program.resolve(call) for call in forward.calls if call.key == "self"]
+        helpers = [scope for scope in called if scope is not None and scope.owner is owner]
+        for call in [*forward.calls, *(call for scope in helpers for call in scope.calls)]:
             if not is_layer(call.node, program) or call.context.deferred:
                 continue
-            run = _run(call, forward)
+            run = _run(call, call.scope)
             if run is None:
                 continue
             yield Suspicion(

@@ -15,7 +15,7 @@ _GRADIENTS = (Act.BACKWARD, Act.STEP, Act.UNKNOWN)
 
 def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     """Yield steps in loops that compute gradients and never clear them."""
-    for loop in program.roles.trainings():
+    for loop in program.roles.steps():
         for step in loop.steps:
             backward = loop.backward_before(step)
             if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
@@ -40,7 +40,8 @@ def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
             clear = loop.cleared_around(step)
             if clear is None:
                 continue
-            batches = program.roles.over_loader(loop.loop) is not None
+            assert loop.loop is not None
+            batches = program.roles.over_batches(loop.loop)
             yield Suspicion(
                 step.node,
                 "the gradients are cleared once per epoch, and add up over its batches",
@@ -53,14 +54,14 @@ def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
 
 def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
     """Yield calls that clear gradients between the backward pass and the step."""
-    for loop in program.roles.trainings():
+    for loop in program.roles.steps():
         if loop.reads_gradients():
             continue
         for step in loop.steps:
             for clear in loop.direct(Act.CLEAR):
                 if clear.call is None or not loop.same(clear, step):
                     continue
-                pairs = loop.around(clear, *_GRADIENTS)
+                pairs = loop.nearest(clear, *_GRADIENTS)
                 if not pairs or not all(_lost(before, behind, step) for before, behind in pairs):
                     continue
                 backward = pairs[0][0]
@@ -82,7 +83,7 @@ def _lost(before: Operation | None, behind: Operation | None, step: Step) -> boo
 def clip_after_step(program: Program) -> Iterator[Suspicion]:
     """Yield clips that follow the step, with no backward pass between the step and the clip."""
     for loop, step, clip in _clips(program):
-        pairs = loop.around(clip, *_GRADIENTS)
+        pairs = loop.nearest(clip, *_GRADIENTS)
         used = bool(pairs) and all(
             before is step.operation and (behind is None or behind.act is Act.BACKWARD) for before, behind in pairs
         )
@@ -102,7 +103,7 @@ def clip_before_backward(program: Program) -> Iterator[Suspicion]:
     for loop, step, clip in _clips(program):
         if step.guarded:
             continue
-        pairs = loop.around(clip, *_GRADIENTS)
+        pairs = loop.nearest(clip, *_GRADIENTS)
         early = bool(pairs) and all(
             before is None and behind is not None and behind.act is Act.BACKWARD for before, behind in pairs
         )
@@ -124,7 +125,7 @@ def clip_before_unscale(program: Program) -> Iterator[Suspicion]:
     for loop, step, clip in _clips(program):
         if not step.operation.scaled:
             continue
-        pairs = loop.around(clip, Act.BACKWARD, Act.UNSCALE, Act.STEP, Act.UNKNOWN)
+        pairs = loop.nearest(clip, Act.BACKWARD, Act.UNSCALE, Act.STEP, Act.UNKNOWN)
         scaled = bool(pairs) and all(
             before is not None and before.act is Act.BACKWARD and before.scaled for before, _ in pairs
         )
@@ -147,7 +148,7 @@ def _clips(program: Program) -> Iterator[tuple[Training, Step, Operation]]:
     """Yield clips with a limit in training loops with one optimizer, and its step."""
     if not program.method("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
         return
-    for loop in program.roles.trainings():
+    for loop in program.roles.steps():
         steps = loop.direct(Act.STEP)
         if len(steps) != 1 or len(loop.steps) != 1 or loop.reads_gradients():
             continue
@@ -161,7 +162,8 @@ def _limits(call: Call, program: Program) -> bool:
     limit = program.values.constant(value, call.context, call.order)
     if isinstance(limit, int | float):
         return limit < _LARGE
-    return value is not None and "inf" not in ast.unparse(value)
+    text = "" if value is None else ast.unparse(value)
+    return bool(text) and "inf" not in text and "scale" not in text
 
 
 def _other_clip(loop: Training, clip: Operation) -> bool:
@@ -178,4 +180,4 @@ def _disabled(step: Step, program: Program) -> bool:
 
 
 def _confidence(loop: Training, step: Step) -> Confidence:
-    return Confidence.HIGH if loop.sure(step) else Confidence.MEDIUM
+    return Confidence.HIGH if loop.sure(step) and loop.loop is not None else Confidence.MEDIUM

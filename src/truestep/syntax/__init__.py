@@ -20,7 +20,7 @@ from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
 from truestep.syntax.training import Step, Training
-from truestep.syntax.values import names_in
+from truestep.syntax.values import argument, names_in
 
 __all__ = [
     "Act",
@@ -36,6 +36,7 @@ __all__ = [
     "Step",
     "Suspicion",
     "Training",
+    "argument",
     "dotted",
     "names_in",
 ]

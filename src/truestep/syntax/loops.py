@@ -26,6 +26,7 @@ class Loops:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._trainings: list[Training] | None = None
+        self._functions: list[Training] | None = None
 
     def trainings(self) -> list[Training]:
         """Return the innermost loops around steps of optimizers, in the function itself or one that it calls."""
@@ -35,8 +36,19 @@ class Loops:
                 for loop in self._program.loops:
                     operations = self._program.flow.of_loop(loop)
                     if any(one.act is Act.STEP and one.loops[-1] is loop for one in operations):
-                        self._trainings.append(Training(self._program, loop, operations))
+                        self._trainings.append(Training(self._program, loop.scope, loop, operations))
         return self._trainings
+
+    def steps(self) -> list[Training]:
+        """Return the training loops, and functions with a step outside of loops that this file does not call."""
+        if self._functions is None:
+            self._functions = []
+            for scope in self._program.functions() if self._program.method("step") else ():
+                operations = self._program.flow.operations(scope)
+                if any(one.act is Act.STEP and not one.loops for one in operations):
+                    if not self._program.calls_of(scope):
+                        self._functions.append(Training(self._program, scope, None, operations))
+        return [*self.trainings(), *self._functions]
 
     def evaluations(self) -> Iterator[Loop]:
         """Yield loops that call a model on batches, and have no backward pass and no step."""
@@ -63,6 +75,20 @@ class Loops:
                 return None
             node = call.node.args[0]
         return None
+
+    def over_batches(self, loop: Loop) -> bool:
+        """Return True if a loop is over batches: of a loader, of `split` or `chunk`, or a range with a step."""
+        if isinstance(loop.node, ast.While):
+            return False
+        if self.over_loader(loop) is not None:
+            return True
+        for node in ast.walk(loop.node.iter):
+            call = self._program.call_at.get(node)
+            if call is not None and (
+                call.method in ("split", "chunk") or (call.name == "range" and len(call.node.args) == 3)
+            ):
+                return True
+        return False
 
 
 def without_gradients(withs: tuple[Call, ...], scope: Scope, program: Program) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Call, Context, Scope
+from truestep.syntax.values import argument
 
 if TYPE_CHECKING:
     from truestep.syntax.program import Program
@@ -74,6 +75,10 @@ class Models:
         found: set[str] = set()
         return found if self._layers(node, context, order, found, 0) else None
 
+    def collect(self, node: ast.expr, context: Context, order: int, found: set[str]) -> bool:
+        """Add the names of the classes of layers in a module to a set, and return True if there are no others."""
+        return self._layers(node, context, order, found, 0)
+
     def layers_of(self, owner: Scope) -> set[str] | None:
         """Return the names of the classes of layers in a module class of this file; None if some are unknown."""
         found: set[str] = set()
@@ -123,6 +128,12 @@ class Models:
             return False
         found.add(call.name.removeprefix("torch.nn."))
         known = True
+        key = dotted(node)
+        for other in self._program.method("append", "extend", "insert") if key else ():
+            if other.key == key:
+                known = False
+                for part in other.node.args:
+                    self._inside_of(part, other, found)
         if call.name in ("torch.nn.Sequential", "torch.nn.ModuleList"):
             for argument in call.node.args:
                 if isinstance(argument, ast.Starred):
@@ -146,7 +157,7 @@ class Models:
         node, context, order = self._program.values.origin(node, context, order)
         call = self._program.call_at.get(node)
         if call is None:
-            return None
+            return self._of_all(node, context, order, depth)
         method = call.method
         functional = call.name.startswith(("torch.nn.functional.", "torch.")) and not call.name.startswith("torch.nn.")
         if call.name.startswith("torch.nn.functional.") or functional:
@@ -161,6 +172,31 @@ class Models:
             if method in _SHAPES:
                 return self.last(call.node.func.value, call.context, call.order, depth + 1)
         return self.output(call.node.func, call.context, call.order, depth + 1)
+
+    def _of_all(self, node: ast.expr, context: Context, order: int, depth: int) -> tuple[str, ast.expr] | None:
+        """Return the last operation of a name that has several values, if it is the same for all of them."""
+        key = dotted(node)
+        if not key:
+            return None
+        bindings = self._program.values.reaching(key, context, order) or []
+        if [one.how for one in bindings] == ["parameter"]:
+            owner = bindings[0].context.scope
+            calls = self._program.calls_of(owner)
+            passed = [(argument(call, owner, key), call) for call in calls]
+            found = [
+                None if value is None else self.last(value, call.context, call.order, depth + 1)
+                for value, call in passed
+            ]
+        else:
+            # A loop over layers makes the value in its passes; its input is seen only if there are none.
+            made = [one for one in bindings if one.how != "parameter"]
+            if len(made) != 1 or made[0].context.guards != context.guards or made[0].value is None or made[0].index:
+                return None
+            if made[0].how != "=":
+                return None
+            found = [self.last(made[0].value, made[0].context, made[0].order, depth + 1)]
+        kinds = {one[0] if one is not None else None for one in found}
+        return found[0] if len(kinds) == 1 else None
 
     def _is_tensor_method(self, call: Call) -> bool:
         receiver = call.receiver
@@ -179,16 +215,29 @@ class Models:
             return None
         inner = unwrapped(call)
         if call.name == "torch.nn.Sequential":
-            parts = call.node.args
-            if not parts or isinstance(parts[-1], ast.Starred):
-                return None
-            return self.output(parts[-1], call.context, call.order, depth + 1)
+            last = self._last_layer(node, call, context)
+            return None if last is None else self.output(last, call.context, call.order, depth + 1)
         if inner is not None:
             return self.output(inner, call.context, call.order, depth + 1)
         if call.name.startswith("torch.nn."):
             kind = _ACTIVATIONS.get(call.name.removeprefix("torch.nn."))
             return None if kind is None else (kind, value)
         return None
+
+    def _last_layer(self, node: ast.expr, made: Call, context: Context) -> ast.expr | None:
+        """Return the last layer of a `Sequential`, also if it was appended later; None if it is unknown."""
+        parts: list[ast.expr] = list(made.node.args)
+        key = dotted(node)
+        if key:
+            for call in self._program.calls:
+                if call.key != key or call.method not in ("append", "extend", "insert", "add_module", "pop"):
+                    continue
+                if call.method != "append" or len(call.node.args) != 1 or call.scope is not context.scope:
+                    return None
+                parts.append(call.node.args[0])
+            if self._program.values.bindings(f"{key}[]", context.scope):
+                return None
+        return parts[-1] if parts and not isinstance(parts[-1], ast.Starred) else None
 
     def _returned(self, owner: Scope, depth: int) -> tuple[str, ast.expr] | None:
         forward = self._program.methods(owner, "forward") if self.is_model(owner) else None

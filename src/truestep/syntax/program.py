@@ -114,6 +114,11 @@ class Program:
             self._inside[place] = known
         return known
 
+    def mentions(self, name: str) -> bool:
+        """Return True if a name or an argument contains a text, other than as a method that is called."""
+        loaded = any(name in key for scope in self.scopes for key in (*scope.loads, *scope.bindings))
+        return loaded or any(name in (word.arg or "") for call in self.calls for word in call.node.keywords)
+
     # Classes and functions of this file
 
     def lineage(self, owner: Scope) -> list[Scope]:

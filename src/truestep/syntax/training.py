@@ -1,4 +1,4 @@
-"""A training loop: its backward passes, clears and steps, and what happens to the gradients of one step."""
+"""A training loop, or a function that takes one step: what happens to the gradients between two steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
 from truestep.syntax.names import dotted
-from truestep.syntax.places import Call, Loop
+from truestep.syntax.places import Call, Context, Loop, Scope
+from truestep.syntax.values import names_in
 
 if TYPE_CHECKING:
     from truestep.syntax.program import Program
@@ -37,10 +38,18 @@ class Step:
 
 
 class Training:
-    """The innermost loop around steps of an optimizer, with the functions that it calls."""
+    """The innermost loop around steps of an optimizer, or a function that takes a step, with all that they call.
 
-    def __init__(self, program: Program, loop: Loop, operations: list[Operation]) -> None:
+    Args:
+        program: the file.
+        scope: the function.
+        loop: the loop in it; None for a function without a loop around its steps that this file does not call.
+        operations: those inside, in order.
+    """
+
+    def __init__(self, program: Program, scope: Scope, loop: Loop | None, operations: list[Operation]) -> None:
         self.program = program
+        self.scope = scope
         self.loop = loop
         self.operations = operations
         self._paths: list[list[Operation]] | None = None
@@ -51,7 +60,19 @@ class Training:
 
     def direct(self, *acts: Act) -> list[Operation]:
         """Return the operations of some kinds that are in no loop inside this one."""
-        return [one for one in self.operations if one.act in acts and one.loops[-1] is self.loop]
+        return [one for one in self.operations if one.act in acts and (one.loops[-1:] or (None,))[0] is self.loop]
+
+    @functools.cached_property
+    def all_steps(self) -> list[Step]:
+        """Return the steps of the loop, also of optimizers that it makes."""
+        return [self._step(one) for one in self.direct(Act.STEP)]
+
+    def made_inside(self, value: ast.expr, built: Call) -> bool:
+        """Return True if the loop makes the model of parameters that an optimizer is built on."""
+        for name in names_in(value):
+            if any(self.around(one.context) for one in self.program.values.bindings(name, built.scope)):
+                return True
+        return False
 
     @functools.cached_property
     def steps(self) -> list[Step]:
@@ -60,14 +81,20 @@ class Training:
         for one in self.direct(Act.STEP):
             step = self._step(one)
             closure = one.call is not None and not one.scaled and (one.call.node.args or one.call.node.keywords)
-            fresh = step.built is not None and step.built.loop is not None and step.built.loop.within(self.loop)
+            fresh = step.built is not None and self.around(step.built.context)
             if not closure and not fresh and not self._fresh(step.optimizer):
                 found.append(step)
         return found
 
     def _fresh(self, key: str) -> bool:
-        bindings = self.program.values.bindings(key, self.loop.scope) if key else []
-        return any(one.context.loop is not None and one.context.loop.within(self.loop) for one in bindings)
+        bindings = self.program.values.bindings(key, self.scope) if key else []
+        return any(one.how != "parameter" and self.around(one.context) for one in bindings)
+
+    def around(self, context: Context) -> bool:
+        """Return True if something runs in each pass of the loop; for a function, in each call."""
+        if self.loop is None:
+            return context.scope is self.scope
+        return context.loop is not None and context.loop.within(self.loop)
 
     def _step(self, one: Operation) -> Step:
         call = one.call
@@ -76,7 +103,7 @@ class Training:
         assert node is not None
         guess = self.program.kinds.of(node, call.context, call.order)
         built = self.program.call_at.get(self.program.values.origin(node, call.context, call.order)[0])
-        inside = one.guards[len(self.loop.guards) :]
+        inside = one.guards if self.loop is None else one.guards[len(self.loop.guards) :]
         sure = guess is not None and guess.kind is Kind.OPTIMIZER and guess.sure
         return Step(one, one.key or dotted(node) or "optimizer", built, sure, bool(inside))
 
@@ -106,7 +133,16 @@ class Training:
 
     def same(self, one: Operation, step: Step) -> bool:
         """Return True if an operation certainly acts on the gradients of a step."""
-        return bool(one.key) and (one.key == step.optimizer or one.key == self.model(step))
+        if one.key and (one.key == step.optimizer or one.key == self.model(step)):
+            return True
+        call, node = one.call, None if one.call is None else one.call.receiver
+        value = None if step.built is None else step.built.argument(0, "params")
+        if call is None or node is None or not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        assert step.built is not None
+        values = self.program.values
+        built = values.identity(value.func.value, step.built.context, step.built.order)
+        return value.func.attr == "parameters" and values.identity(node, call.context, call.order) == built
 
     def _built(self, one: Operation) -> Call | None:
         node = None if one.call is None else one.call.receiver
@@ -123,16 +159,16 @@ class Training:
         return any(self.concerns(one, step) for one in self.of(Act.CLEAR))
 
     def cleared_in_file(self, step: Step) -> bool:
-        """Return True if something in the file may clear the gradients of a step."""
+        """Return True if something in the file may clear the gradients of a step, other than once at its start."""
         flow = self.program.flow
         everywhere = [one for scope in self.program.scopes for one in flow.own(scope) if one.act is Act.CLEAR]
-        if self.program.text.count("zero_grad") > len(everywhere):
+        if self.program.mentions("zero_grad"):
             return True
-        return any(self.concerns(one, step) for one in everywhere)
+        return any(self.concerns(one, step) for one in everywhere if not _once(one))
 
     def cleared_around(self, step: Step) -> Operation | None:
         """Return the call that clears the gradients of a step in the loop around this one, but not inside it."""
-        outer = self.loop.parent
+        outer = None if self.loop is None else self.loop.parent
         if outer is None:
             return None
         around = [one for one in self.program.flow.of_loop(outer) if self.loop not in one.loops]
@@ -168,7 +204,7 @@ class Training:
             self._paths = list(self.program.flow.paths(self.operations))
         return iter(self._paths)
 
-    def around(self, one: Operation, *acts: Act) -> list[tuple[Operation | None, Operation | None]]:
+    def nearest(self, one: Operation, *acts: Act) -> list[tuple[Operation | None, Operation | None]]:
         """Return, for each path with an operation, the nearest operations of some kinds before and behind it."""
         found = []
         for path in self.paths():
@@ -179,6 +215,12 @@ class Training:
             behind = next((each for each in path[place + 1 :] if each.act in acts), None)
             found.append((before, behind))
         return found
+
+
+def _once(one: Operation) -> bool:
+    """Return True if an operation runs once: in the code of the module or in `__init__`, outside of loops."""
+    scope = one.context.scope
+    return one.context.loop is None and (scope.kind == "module" or scope.name.endswith(".__init__"))
 
 
 def _model(built: Call) -> str:

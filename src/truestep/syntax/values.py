@@ -108,6 +108,15 @@ class Values:
                 return here
         return self.origin(value, one.context, one.order, depth + 1)
 
+    def identity(self, node: ast.expr, context: Context, order: int) -> object:
+        """Return a value that is equal for two expressions which certainly stand for one object."""
+        found, where, at = self.origin(node, context, order)
+        key = dotted(found)
+        if not key:
+            return found
+        one = self.only(key, where, at)
+        return one if one is not None else (key, where.scope)
+
     def passed(self, parameter: Binding, scope: Scope) -> tuple[ast.expr, Call] | None:
         """Return the argument for a parameter, if its function is called at one place of this file only."""
         owner = parameter.context.scope
