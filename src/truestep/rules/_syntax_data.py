@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Call, Program, Scope, Suspicion, dotted, names_in
+from truestep.syntax import Act, Call, Context, Loop, Program, Scope, Suspicion, argument, dotted, names_in
 
 _SCALERS = re.compile(
     r"^sklearn\.(?:preprocessing\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|Normalizer|PowerTransformer|"
@@ -69,23 +69,53 @@ def _fitted_twice(program: Program) -> Iterator[Suspicion]:
 def seed_in_training_loop(program: Program) -> Iterator[Suspicion]:
     """Yield seeds with the same value in every pass of a training loop."""
     for call in program.named(*_SEEDS):
-        if call.loop is None or not call.node.args or call.context.guards != call.loop.guards:
+        if not call.node.args or _changes(call.node.args[0], call, program):
             continue
-        training = [one for one in program.roles.trainings() if one.loop is not None and one.loop.within(call.loop)]
-        if not training or _changes(call.node.args[0], call, program):
+        loop = _loop_around(call, program)
+        if loop is None or any(one.method in ("set_rng_state", "fork_rng") for one in call.scope.calls):
             continue
-        if any(
-            one.built is not None and one.built.loop is not None and one.built.loop.within(call.loop)
-            for each in training
-            for one in each.all_steps
-        ):
+        operations = program.flow.of_loop(loop)
+        trains = {one.act for one in operations} >= {Act.STEP, Act.BACKWARD}
+        if not trains or _builds(loop, program):
             continue
         yield Suspicion(
             call.node,
             "the generator gets the same seed in every pass of the training loop, and repeats its random numbers",
             "draws the same numbers again",
-            f"move `{ast.unparse(call.node)}` before the loop",
+            f"call `{ast.unparse(call.node)}` once, before the loop",
+            ((loop.node.iter if not isinstance(loop.node, ast.While) else loop.node.test, "the loop"),),
         )
+
+
+def _loop_around(call: Call, program: Program, depth: int = 0) -> Loop | None:
+    """Return the loop around a call, or around the only calls of its function."""
+    if call.loop is not None:
+        return call.loop if call.context.guards == call.loop.guards else None
+    if call.context.guards or depth > 2 or call.scope.kind != "function":
+        return None
+    loops = [_loop_around(one, program, depth + 1) for one in program.calls_of(call.scope)]
+    return next((loop for loop in loops if loop is not None), None)
+
+
+def _builds(loop: Loop, program: Program) -> bool:
+    """Return True if a loop builds an optimizer, as one over folds or trials does."""
+    waiting = [call for call in loop.scope.calls if call.loop is not None and call.loop.within(loop)]
+    seen: set[Scope] = set()
+    while waiting:
+        call = waiting.pop()
+        if call.name.startswith("torch.optim."):
+            return True
+        function = program.resolve(call)
+        if function is not None and function not in seen:
+            seen.add(function)
+            waiting += function.calls
+    for one in program.flow.of_loop(loop):
+        if one.act is Act.STEP and one.call is not None:
+            scope = one.context.scope
+            made = scope.bindings.get(one.call.key.partition(".")[0], ())
+            if scope is not loop.scope and any(each.how != "parameter" for each in made):
+                return True
+    return False
 
 
 def _changes(value: ast.expr, call: Call, program: Program) -> bool:
@@ -93,12 +123,18 @@ def _changes(value: ast.expr, call: Call, program: Program) -> bool:
     if isinstance(value, ast.Constant):
         return False
     for name in names_in(value):
-        bindings = program.values.reaching(name, call.context, call.order)
-        if bindings is None:
-            bindings = program.values.bindings(name, call.scope)
-        if not bindings or any(one.how == "for" or one.context.loop is not None for one in bindings):
+        bindings = program.values.bindings(name, call.scope)
+        if not bindings or any(one.how in ("for", "augmented") or one.context.loop is not None for one in bindings):
+            return True
+        if any(one.how == "parameter" and not _default(name, one.context.scope, program) for one in bindings):
             return True
     return any(isinstance(node, ast.Call) for node in ast.walk(value))
+
+
+def _default(name: str, function: Scope, program: Program) -> bool:
+    """Return True if all calls of a function leave a parameter at its default, or pass a constant."""
+    passed = [argument(call, function, name) for call in program.calls_of(function)]
+    return bool(passed) and all(value is None or isinstance(value, ast.Constant) for value in passed)
 
 
 def one_batch_per_epoch(program: Program) -> Iterator[Suspicion]:
@@ -110,7 +146,10 @@ def one_batch_per_epoch(program: Program) -> Iterator[Suspicion]:
         last = loop.node.body[-1]
         if not isinstance(last, ast.Return) or loop.guards:
             continue
-        if any(isinstance(node, ast.Continue | ast.Yield) for node in ast.walk(loop.node)):
+        if any(isinstance(node, ast.Continue | ast.Yield) for node in ast.walk(loop.node)) or _whole(loop, program):
+            continue
+        added = {key for key, ones in loop.scope.bindings.items() for one in ones if one.how == "augmented"}
+        if last.value is not None and not added & set(names_in(last.value)):
             continue
         yield Suspicion(
             last,
@@ -119,6 +158,18 @@ def one_batch_per_epoch(program: Program) -> Iterator[Suspicion]:
             "move the statement out of the loop over the batches",
             ((loop.node.iter if not isinstance(loop.node, ast.While) else loop.node, "the batches"),),
         )
+
+
+def _whole(loop: Loop, program: Program) -> bool:
+    """Return True if the loader of a loop gives all samples in one batch."""
+    node = program.roles.over_loader(loop)
+    if not isinstance(node, ast.expr):
+        return True
+    made = program.call_at.get(
+        program.values.origin(node, Context(loop.scope, loop.parent, loop.guards), loop.first)[0]
+    )
+    size = None if made is None else made.argument(1, "batch_size")
+    return size is not None and not isinstance(size, ast.Constant | ast.Name | ast.Attribute)
 
 
 def sampler_epoch_not_set(program: Program) -> Iterator[Suspicion]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from truestep.findings import Confidence
 from truestep.syntax import Act, Call, Loop, Operation, Program, Suspicion, Training, dotted
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
@@ -96,32 +96,26 @@ def scheduler_wrong_cadence(program: Program) -> Iterator[Suspicion]:
     lengths = {key: _unit(call, program) for call, key in _built(program)}
     if not lengths:
         return
-    for training in program.roles.trainings():
-        loop = training.loop
-        if loop is None or loop.parent is None or not program.roles.over_batches(loop) or not training.of(Act.BACKWARD):
+    for outer in program.loops:
+        operations = program.flow.of_loop(outer)
+        if not any(one.act is Act.BACKWARD for one in operations):
             continue
-        epochs = _epochs(loop.parent)
-        for one in program.flow.of_loop(loop.parent):
-            if (
-                one.act is not Act.SCHEDULE
-                or one.call is None
-                or one.call.node.args
-                or one.guards[len(loop.parent.guards) :]
-            ):
-                continue
+        batches = {one.loops[-1] for one in operations if one.act is Act.STEP and one.loops[-2:-1] == (outer,)}
+        for one in operations:
             unit, node, text = lengths.get(one.key, ("", None, ""))
-            per_batch = one.loops[-1] is loop
-            if node is None or (not per_batch and one.loops[-1] is not loop.parent):
+            if one.act is not Act.SCHEDULE or node is None or one.call is None or one.call.node.args:
                 continue
-            if per_batch and unit == "epochs" and epochs and text == epochs:
+            if one.guards[len(outer.guards) :] or not all(map(program.roles.over_batches, batches)) or not batches:
+                continue
+            if one.loops[-1] in batches and unit == "epochs" and text == _epochs(outer):
                 yield Suspicion(
                     one.node,
-                    f"the schedule is {text} steps long, which are epochs, and is stepped for every batch",
+                    f"the schedule is as long as the epochs, `{text}`, and is stepped for every batch",
                     "once per batch",
                     f"move `{ast.unparse(one.node)}` behind the loop over the batches",
                     ((node, f"counts epochs: `{text}`"),),
                 )
-            elif not per_batch and unit == "batches":
+            elif one.loops[-1] is outer and unit == "batches":
                 yield Suspicion(
                     one.node,
                     "the length of the schedule counts batches, and it is stepped once per epoch",
@@ -166,30 +160,57 @@ def _epochs(loop: Loop) -> str:
 
 
 def plateau_without_metric(program: Program) -> Iterator[Suspicion]:
-    """Yield steps of `ReduceLROnPlateau` inside the loop over batches, with the loss of one batch."""
-    built = {key for call, key in _built(program) if call.name == f"{_SCHEDULERS}ReduceLROnPlateau"}
+    """Yield steps of `ReduceLROnPlateau` with the loss of one training batch, an accuracy to be small, or the epoch."""
+    built = {key: call for call, key in _built(program) if call.name == f"{_SCHEDULERS}ReduceLROnPlateau"}
     if not built:
         return
-    for training in program.roles.trainings():
-        passes = {one.key for one in training.direct(Act.BACKWARD)}
-        loop = training.loop
-        if loop is None or not program.roles.over_batches(loop):
+    losses = {one.key for training in program.roles.steps() for one in training.direct(Act.BACKWARD)}
+    for call in program.method("step"):
+        made = built.get(call.key)
+        if made is None or not call.node.args:
             continue
-        around = loop if loop.parent is None else loop.parent
-        for one in program.flow.of_loop(around):
-            if one.act is not Act.SCHEDULE or one.key not in built or one.call is None or not one.call.node.args:
-                continue
-            value = one.call.node.args[0]
-            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-                value = value.func.value
-            name = dotted(value)
-            if name not in passes or one.guards[len(around.guards) :] or one.loops[-1] not in (around, loop):
-                continue
-            behind = one.loops[-1] is not loop
+        value = call.node.args[0]
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _NUMBERS:
+            value = value.func.value
+        name = dotted(value)
+        mode = program.values.constant(made.argument(1, "mode"), made.context, made.order)
+        wrong = (
+            mode in (..., "min") and re.search(r"(?:^|_)(?:acc|accuracy|f1|auc|dice|iou|r2)(?:_|$)", name) is not None
+        )
+        if made.unpacks or (made.argument(1, "mode") is not None and mode is ...):
+            wrong = False
+        if wrong:
             yield Suspicion(
-                one.node,
-                f"the plateau schedule gets the loss of one training batch, `{name}`",
-                "the loss of the last batch" if behind else "once per batch",
-                "pass the mean loss of a validation set, once per epoch",
-                confidence=Confidence.HIGH if behind else Confidence.MEDIUM,
+                call.node,
+                f"the plateau schedule waits for `{name}` to fall: its mode is `min`",
+                "a better value counts as a worse one",
+                'build the schedule with `mode="max"`',
+                ((made.node, "the mode is `min` by default"),),
             )
+        elif name and name in losses and _of_one_batch(name, call, program):
+            yield Suspicion(
+                call.node,
+                f"the plateau schedule gets the loss of one training batch, `{name}`",
+                "the loss of one batch",
+                "pass the mean loss of a validation set, once per epoch",
+                ((made.node, "waits for a metric that stops falling"),),
+            )
+
+
+_NUMBERS = ("item", "detach", "cpu", "mean")
+
+
+def _of_one_batch(name: str, call: Call, program: Program) -> bool:
+    """Return True if a name holds the loss of a batch where a schedule gets it."""
+    bindings = program.values.reaching(name, call.context, call.order) or program.values.bindings(name, call.scope)
+    inside = [one for one in bindings if one.how == "=" and one.value is not None]
+    if not inside or any(one.context.deferred for one in inside):
+        return False
+    for one in inside:
+        loop = one.context.loop
+        if loop is None or not program.roles.over_batches(loop):
+            return False
+        value = program.call_at.get(one.value) if one.value is not None else None
+        if value is None or value.method in ("mean", "sum", "stack"):
+            return False
+    return True

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Program, Suspicion, dotted
+from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, Training, dotted
 
 _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gradient|requiers_grad|reqiures_grad)$")
 
@@ -98,12 +98,43 @@ def freeze_without_effect(program: Program) -> Iterator[Suspicion]:
                     )
                 elif key.endswith(".requires_grad") and _is_module(key.removesuffix(".requires_grad"), one, program):
                     owner = key.removesuffix(".requires_grad")
+                    if _frozen_too(owner, program) or not _optimized(owner, one, program):
+                        continue
                     yield Suspicion(
                         one.node,
                         f"`{owner}` is a module: its attribute `requires_grad` freezes nothing",
                         "has no effect on the parameters",
                         f"call `{owner}.requires_grad_(False)`",
                     )
+
+
+def _frozen_too(owner: str, program: Program) -> bool:
+    """Return True if the parameters of a module are frozen as well, or a class has its own `requires_grad`."""
+    if any(call.key == owner for call in program.method("requires_grad_")):
+        return True
+    for scope in program.scopes:
+        if "self.requires_grad" in scope.bindings or "requires_grad" in scope.inner:
+            return True
+        for key, bindings in scope.bindings.items():
+            if key.endswith(".requires_grad") and "parameters" in "".join(
+                ast.unparse(loop.node.iter)
+                for one in bindings
+                if (loop := one.context.loop) is not None and not isinstance(loop.node, ast.While)
+            ):
+                return True
+    return False
+
+
+def _optimized(owner: str, one: Binding, program: Program) -> bool:
+    """Return True if a module is a part of another one, or is named where an optimizer or a model is built."""
+    if "." in owner or any(each.how == "for" for each in program.values.bindings(owner, one.context.scope)):
+        return True
+    return any(
+        re.search(rf"\b{re.escape(owner)}\b", ast.unparse(part))
+        for call in program.calls
+        if call.name.startswith(("torch.optim.", "torch.nn.Sequential"))
+        for part in call.arguments()
+    )
 
 
 def _is_module(key: str, one: Binding, program: Program) -> bool:
@@ -165,7 +196,7 @@ def optimizer_rebuilt(program: Program) -> Iterator[Suspicion]:
             value = built.argument(0, "params")
             momentum = built.argument(2, "momentum")
             if built.name == "torch.optim.SGD" and (
-                momentum is None or isinstance(momentum, ast.Constant) and not momentum.value
+                momentum is None or (isinstance(momentum, ast.Constant) and not momentum.value)
             ):
                 continue
             if value is None or built.context.guards != loop.guards or training.made_inside(value, built):
@@ -262,7 +293,7 @@ def average_never_updated(program: Program) -> Iterator[Suspicion]:
             call.node,
             f"the average `{key}` is never updated, and keeps the first weights",
             "is built, and never updated",
-            f"call `{key}.update_parameters({ast.unparse(call.node.args[0]) if call.node.args else 'model'})` after the steps",
+            f"call `{key}.update_parameters(...)` with the trained model after the steps",
         )
 
 
@@ -270,23 +301,85 @@ def retain_graph_in_loop(program: Program) -> Iterator[Suspicion]:
     """Yield backward passes of a training loop that retain their graph, with no other pass to use it."""
     passes = [call for call in program.method("backward") if call.receiver is not None]
     for call in passes:
-        value = call.argument(1, "retain_graph")
-        if not (isinstance(value, ast.Constant) and value.value is True) or len(passes) != 1:
+        if not _retains(call) or len(passes) != 1 or call.argument(-1, "create_graph") is not None:
             continue
-        if program.method("grad", "autograd") or call.argument(-1, "create_graph") is not None:
+        training = _loop_of(call, program)
+        if training is None or training.loop is None or program.method("grad") or training.reads_gradients():
             continue
-        training = next(
-            (one for one in program.roles.trainings() for each in one.of(Act.BACKWARD) if each.node is call.node), None
-        )
-        if training is None:
+        if carried(training.loop, program):
             continue
         yield Suspicion(
             call.node,
             "every backward pass retains its graph, and no other pass uses one",
             "keeps the memory of the graph",
-            "remove `retain_graph=True`; detach what is carried from one step to the next",
+            "remove `retain_graph=True`",
             confidence=Confidence.MEDIUM,
         )
+
+
+def hidden_state_not_detached(program: Program) -> Iterator[Suspicion]:
+    """Yield backward passes that retain the graph because a state is carried from step to step with it."""
+    passes = [call for call in program.method("backward") if call.receiver is not None]
+    for call in passes:
+        training = _loop_of(call, program) if _retains(call) and len(passes) == 1 else None
+        if training is None or training.loop is None or program.method("detach", "detach_") or _reads_data(program):
+            continue
+        states = carried(training.loop, program)
+        if len(states) != 1:
+            continue
+        name, binding = states[0]
+        yield Suspicion(
+            call.node,
+            f"`{name}` is carried from step to step with its graph, and every backward pass goes through all steps",
+            "goes through the graphs of all earlier steps",
+            f"detach the state before each step, as `{name} = {name}.detach()`, and remove `retain_graph=True`",
+            ((binding.node, "carries the graph into the next step"),),
+        )
+
+
+def _reads_data(program: Program) -> bool:
+    return any(key.endswith(".data") for scope in program.scopes for key in (*scope.loads, *scope.bindings))
+
+
+def _retains(call: Call) -> bool:
+    value = call.argument(1, "retain_graph")
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _loop_of(call: Call, program: Program) -> Training | None:
+    """Return the training loop with a backward pass in its own lines."""
+    for training in program.roles.trainings():
+        if any(one.node is call.node and not one.via for one in training.direct(Act.BACKWARD)):
+            return training
+    return None
+
+
+def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
+    """Return the names whose value a pass of a loop reads from the pass before, with the assignment."""
+    found = []
+    scope = loop.scope
+    for key, bindings in scope.bindings.items():
+        inside = [
+            one
+            for one in bindings
+            if one.context.loop is loop
+            and one.how == "="
+            and one.value is not None
+            and one.context.guards == loop.guards
+        ]
+        if not inside or key.endswith("[]"):
+            continue
+        read = [order for order, _ in scope.loads.get(key, ()) if loop.first <= order <= inside[0].order]
+        calls = [
+            call
+            for call in scope.calls
+            if call.loop is loop
+            and call.order < inside[0].order
+            and any(dotted(one) == key for one in call.arguments())
+        ]
+        if read and calls and program.kinds.of(calls[0].node.func, calls[0].context, calls[0].order) is not None:
+            found.append((key, inside[0]))
+    return found
 
 
 def graph_cut(program: Program) -> Iterator[Suspicion]:
