@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Call, Context, Loop, Program, Scope, Suspicion, argument, dotted, names_in
+from truestep.syntax import Act, Binding, Call, Context, Loop, Program, Scope, Suspicion, argument, dotted, names_in
 
 _SCALERS = re.compile(
     r"^sklearn\.(?:preprocessing\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|Normalizer|PowerTransformer|"
@@ -41,6 +41,84 @@ def scaled_with_evaluation_data(program: Program) -> Iterator[Suspicion]:
                     ((split.node, "the split"),),
                 )
     yield from _fitted_twice(program)
+    yield from _by_hand(program)
+
+
+_STATISTIC = re.compile(r"\.(?:mean|std|min|max|amin|amax|var|median|quantile)\(")
+
+
+def _by_hand(program: Program) -> Iterator[Suspicion]:
+    """Yield tables that are standardised as a whole before they are cut, and parts with statistics of their own."""
+    for scope in program.scopes:
+        for key, bindings in scope.bindings.items():
+            for one in bindings:
+                if one.how != "=" or not isinstance(one.value, ast.BinOp) or not isinstance(one.value.op, ast.Div):
+                    continue
+                if not _own_statistics(key, one, program):
+                    continue
+                if re.search(r"(?:^|_)(?:test|val|valid)(?:$|_)", key):
+                    other = re.sub(r"test|valid|val", "train", key, count=1)
+                    twin = [each for each in scope.bindings.get(other, ()) if isinstance(each.value, ast.BinOp)]
+                    if any(_own_statistics(other, each, program) for each in twin):
+                        yield Suspicion(
+                            one.node,
+                            f"`{key}` is scaled with its own statistics, not with those of `{other}`",
+                            "reads the statistics of the evaluation",
+                            f"use the mean and the deviation of `{other}` for both",
+                            ((twin[0].node, "scaled with other statistics"),),
+                        )
+                elif (cut := _cut_later(key, one, scope)) is not None:
+                    yield Suspicion(
+                        one.node,
+                        f"`{key}` is scaled with statistics of all samples before it is split",
+                        "its statistics contain the samples of the evaluation",
+                        "compute the statistics of the training part only",
+                        ((cut, "the part for the evaluation"),),
+                    )
+
+
+def _own_statistics(key: str, one: Binding, program: Program) -> bool:
+    """Return True if an assignment scales a table with statistics of that table."""
+    assert one.value is not None
+    parts = [ast.unparse(one.value)]
+    for name in set(names_in(one.value)):
+        known = program.values.only(name, one.context, one.order) if name != key and "." not in name else None
+        if known is not None and known.value is not None:
+            parts.append(ast.unparse(known.value))
+    if key not in set(names_in(one.value)):
+        return False
+    own = re.compile(rf"(?<![\w.]){re.escape(key)}{_STATISTIC.pattern}")
+    return sum(len(own.findall(part)) for part in parts) >= 2
+
+
+def _cut_later(key: str, one: Binding, scope: Scope) -> ast.AST | None:
+    """Return the assignment of a later slice of a table to the data of the evaluation."""
+    found = None
+    train = False
+    for name, bindings in scope.bindings.items():
+        for each in bindings:
+            if each.order < one.order or each.value is None or each.how != "=":
+                continue
+            part = _element(each)
+            if (
+                not isinstance(part, ast.Subscript)
+                or dotted(part.value) != key
+                or not isinstance(part.slice, ast.Slice)
+            ):
+                continue
+            train = train or "train" in name
+            if re.search(r"test|val", name):
+                found = each.node
+    return found if train else None
+
+
+def _element(one: Binding) -> ast.expr | None:
+    value = one.value
+    for position in one.index:
+        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
+            return None
+        value = value.elts[position]
+    return value
 
 
 def _fitted_twice(program: Program) -> Iterator[Suspicion]:

@@ -60,7 +60,7 @@ def layers_without_activation(program: Program) -> Iterator[Suspicion]:
     for call in program.named("torch.nn.Sequential"):
         for first, then in zip(call.node.args, call.node.args[1:], strict=False):
             one, other = _linear(first, call, program), _linear(then, call, program)
-            if one is not None and other is not None and _no_bottleneck(one, other, program):
+            if one is not None and other is not None and _no_bottleneck(one, other, program) and _runs(call, program):
                 yield _in_a_row(other.node, one.node, Confidence.HIGH)
     for owner in program.models.classes():
         forward = owner.inner.get("forward")
@@ -71,6 +71,15 @@ def layers_without_activation(program: Program) -> Iterator[Suspicion]:
             one, other = _linear(before.node.func, before, program), _linear(call.node.func, call, program)
             if one is not None and other is not None and one is not other and _no_bottleneck(one, other, program):
                 yield _in_a_row(call.node, before.node, Confidence.MEDIUM)
+
+
+def _runs(made: Call, program: Program) -> bool:
+    """Return True if the file calls a model, or builds it inside a class or another model."""
+    statement = made.statement
+    if made.scope.kind == "function" or not isinstance(statement, ast.Assign) or statement.value is not made.node:
+        return True
+    key = dotted(statement.targets[0])
+    return any(dotted(call.node.func) == key for call in program.calls)
 
 
 def _in_a_row(node: ast.AST, before: ast.AST, confidence: Confidence) -> Suspicion:
@@ -147,8 +156,8 @@ def _all_layers(name: str, call: Call, program: Program) -> bool:
     kinds = [test for test in tests if re.match(r"^isinstance\(\w+, ", test)]
     direct = [guard for guard in call.context.guards if guard.branch == 0]
     if one.how == "for" and isinstance(one.value, ast.Tuple):
-        layers = [dotted(part) or ast.unparse(part) for part in one.value.elts]
-        return len(layers) > 1 and not call.context.guards
+        parts = [dotted(part.value) for part in one.value.elts if isinstance(part, ast.Subscript)]
+        return len(parts) == len(one.value.elts) > 1 and len(set(parts)) == 1 and not call.context.guards
     if len(kinds) != 1 or len(direct) != 1 or "Norm" in kinds[0] or not re.search(r"\b(?:Linear|Conv\dd)\b", kinds[0]):
         return False
     if one.how == "parameter":
@@ -223,12 +232,7 @@ def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
     called = any(
         one.act is Act.FORWARD and one.key == model for loop in program.roles.trainings() for one in loop.operations
     )
-    if (
-        not left
-        or not called
-        or program.method("detach", "no_grad")
-        and any("detach" in ast.unparse(s.node) for s in program.inside(owner))
-    ):
+    if not left or not called or any("detach" in ast.unparse(scope.node) for scope in program.inside(owner)):
         return
     yield Suspicion(
         call.node,
@@ -281,7 +285,8 @@ def reference_is_the_model(program: Program) -> Iterator[Suspicion]:
             guess = program.kinds.of(one.value, one.context, one.order)
             if guess is None or guess.kind is not Kind.MODEL or not guess.sure or _ROLE.search(dotted(one.value)):
                 continue
-            if _called_without(key, one, program):
+            switched = any(call.key == key for call in program.method("train"))
+            if not switched and _called_without(key, one, program):
                 yield Suspicion(
                     one.node,
                     f"`{key}` is `{dotted(one.value)}` itself, and changes with it",

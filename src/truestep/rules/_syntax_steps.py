@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, Training, dotted, names_in
+from truestep.syntax import Act, Binding, Call, Context, Kind, Loop, Program, Suspicion, Training, dotted, names_in
 
 _TENSOR_ONLY = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "scatter_add", "unsqueeze", "clamp", "clamp_min",
@@ -30,6 +31,7 @@ def step_without_backward(program: Program) -> Iterator[Suspicion]:
             f"call it: `{ast.unparse(call)}()`",
         )
         return
+    yield from _repeated_steps(program)
     if program.mentions("backward") or any("backward" in name for name in program.methods_called()):
         return
     if program.method("grad") or any(
@@ -38,7 +40,7 @@ def step_without_backward(program: Program) -> Iterator[Suspicion]:
         return
     for loop in program.roles.trainings():
         for step in loop.steps:
-            losses = [one for one in loop.of(Act.FORWARD)]
+            losses = loop.of(Act.FORWARD)
             if not step.sure or not losses or loop.left_to_others(step) or step.built is None:
                 continue
             if not step.built.name.startswith("torch.optim."):
@@ -51,6 +53,35 @@ def step_without_backward(program: Program) -> Iterator[Suspicion]:
                 ((losses[-1].node, "the forward pass"),),
             )
             return
+
+
+def _repeated_steps(program: Program) -> Iterator[Suspicion]:
+    """Yield steps that a loop inside the training loop repeats on the same gradients."""
+    for loop in program.roles.trainings():
+        node = None if loop.loop is None else loop.loop.node
+        if loop.loop is None or loop.loop.parent is None or not isinstance(node, ast.For):
+            continue
+        times = node.iter
+        if not isinstance(times, ast.Call) or dotted(times.func) != "range" or len(times.args) != 1:
+            continue
+        if loop.of(Act.BACKWARD, Act.UNKNOWN) or program.values.constant(
+            times.args[0], _at(loop.loop), loop.loop.first
+        ) in (0, 1):
+            continue
+        around = [one for one in program.flow.of_loop(loop.loop.parent) if one.act is Act.BACKWARD]
+        for step in loop.steps:
+            if around and step.sure and not step.guarded and not loop.reads_gradients():
+                yield Suspicion(
+                    step.node,
+                    "the optimizer steps several times on the gradients of one backward pass",
+                    "uses gradients that a step has already used",
+                    "run a forward and a backward pass before each step",
+                    ((around[0].node, "the only backward pass"),),
+                )
+
+
+def _at(loop: Loop) -> Context:
+    return Context(loop.scope, loop.parent, loop.guards)
 
 
 def named_only(program: Program, method: str) -> Iterator[ast.Attribute]:
@@ -69,37 +100,39 @@ def backward_without_step(program: Program) -> Iterator[Suspicion]:
             "has no parentheses",
             f"call it: `{ast.unparse(node)}()`",
         )
-    if program.mentions("step"):
-        return
     for call in program.calls:
         statement = call.statement
-        if (
-            not call.name.startswith("torch.optim.")
-            or call.name.count(".") != 2
-            or not call.name.rpartition(".")[2][:1].isupper()
-        ):
+        if not call.name.startswith("torch.optim.") or not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
             continue
-        if not isinstance(statement, ast.Assign) or statement.value is not call.node or call.scope.kind == "class":
+        if not isinstance(statement, ast.Assign) or statement.value is not call.node or len(statement.targets) != 1:
             continue
         key = dotted(statement.targets[0])
-        if not key or key.startswith("self.") or program.method("step"):
+        clears = _only_cleared(key, program)
+        if not clears or program.mentions(".grad") or program.method("grad"):
             continue
-        passes = [one for one in program.method("backward") if one.loop is not None and one.receiver is not None]
-        used = any(
-            dotted(part) == key
-            for other in program.calls
-            for part in other.arguments()
-            if not other.name.startswith("torch.")
-        )
-        returned = any(key in names_in(value) for scope in program.scopes for value, _, _ in scope.returns)
-        if passes and not used and not returned:
+        passes = [one for one in program.method("backward") if one.receiver is not None and one.loop is clears[0].loop]
+        if passes:
             yield Suspicion(
                 passes[0].node,
-                f"the gradients are never used: `{key}` is never stepped",
+                f"`{key}` is never stepped: its gradients are computed, cleared and never used",
                 "computes gradients that nothing uses",
                 f"call `{key}.step()` after the backward pass",
-                ((call.node, "is built, and never stepped"),),
+                ((call.node, "is built, and never stepped"), (clears[0].node, "clears its gradients")),
             )
+
+
+def _only_cleared(key: str, program: Program) -> list[Call]:
+    """Return the calls that clear the gradients of an optimizer, if the file does nothing else with it."""
+    name = key.rpartition(".")[2]
+    clears = [
+        call for call in program.method("zero_grad") if call.key.rpartition(".")[2] == name and call.loop is not None
+    ]
+    receivers = {call.receiver for call in clears}
+    for scope in program.scopes:
+        for text, uses in scope.loads.items():
+            if name in text.split(".") and any(node not in receivers for _, node in uses):
+                return []
+    return clears if name else []
 
 
 def accumulation_not_normalised(program: Program) -> Iterator[Suspicion]:
@@ -163,9 +196,10 @@ def _divided(backward: Call, program: Program) -> bool:
                 for one in program.values.bindings(node.id, backward.scope):
                     if one.how == "augmented" and one.operator in ("Div", "Mult"):
                         return True
-                    if one.how == "=" and one.value is not None and one.context.loop is backward.loop:
-                        waiting.append(one.value)
-                    elif one.how == "=" and isinstance(one.value, ast.Call) and "Loss" in ast.unparse(one.value.func):
+                    if one.how != "=" or one.value is None:
+                        continue
+                    made = isinstance(one.value, ast.Call) and "Loss" in ast.unparse(one.value.func)
+                    if made or one.context.loop is backward.loop:
                         waiting.append(one.value)
     return False
 
@@ -175,7 +209,7 @@ def scaler_misused(program: Program) -> Iterator[Suspicion]:
     for loop in program.roles.trainings():
         steps, passes = loop.direct(Act.STEP), loop.direct(Act.BACKWARD)
         scaled = [one for one in passes if one.scaled]
-        if len(steps) != 1 or not passes or loop.of(Act.UNKNOWN):
+        if len(steps) != 1 or not passes or loop.of(Act.UNKNOWN) or loop.reads_gradients():
             continue
         step = steps[0]
         plain = [one for one in passes if not one.scaled and one.guards == step.guards]
@@ -277,7 +311,7 @@ def _of_loader(call: Call, program: Program) -> bool:
 def loss_differentiated_twice(program: Program) -> Iterator[Suspicion]:
     """Yield second backward passes of one loss, with nothing between that clears the gradients of the first."""
     passes = [call for call in program.method("backward") if call.alone and call.key and call.context.loop is not None]
-    for first, then in zip(passes, passes[1:], strict=False):
+    for first, then in itertools.pairwise(passes):
         if first.key != then.key or first.scope is not then.scope or first.loop is not then.loop:
             continue
         if first.context.guards != then.context.guards or first.node.args or then.node.args:
