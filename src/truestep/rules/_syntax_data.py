@@ -74,6 +74,7 @@ def _by_hand(program: Program) -> Iterator[Suspicion]:
                         "its statistics contain the samples of the evaluation",
                         "compute the statistics of the training part only",
                         ((cut, "the part for the evaluation"),),
+                        Confidence.HIGH if _by_range(one, program) else Confidence.LOW,
                     )
 
 
@@ -89,6 +90,17 @@ def _own_statistics(key: str, one: Binding, program: Program) -> bool:
         return False
     own = re.compile(rf"(?<![\w.]){re.escape(key)}{_STATISTIC.pattern}")
     return sum(len(own.findall(part)) for part in parts) >= 2
+
+
+def _by_range(one: Binding, program: Program) -> bool:
+    """Return True if a table is scaled by its extremes, which single samples decide."""
+    assert one.value is not None
+    texts = [ast.unparse(one.value)]
+    for name in set(names_in(one.value)):
+        known = program.values.only(name, one.context, one.order) if "." not in name else None
+        if known is not None and known.value is not None and known is not one:
+            texts.append(ast.unparse(known.value))
+    return any(re.search(r"\.(?:min|max|amin|amax)\(", text) for text in texts)
 
 
 def _cut_later(key: str, one: Binding, scope: Scope) -> ast.AST | None:
@@ -283,8 +295,8 @@ def _loader_of(key: str, program: Program) -> Call | None:
     return None
 
 
-def _trained_with(loader: Call, program: Program) -> bool:
-    """Return True if a training loop with more than one epoch reads a loader."""
+def _trained_with(loader: Call, program: Program, *, labels: bool = False) -> bool:
+    """Return True if a training loop with more than one epoch reads a loader; with `labels`, also the labels."""
     statement = loader.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
@@ -295,7 +307,8 @@ def _trained_with(loader: Call, program: Program) -> bool:
             continue
         node = program.roles.over_loader(loop)
         if isinstance(node, ast.expr) and dotted(node) == key:
-            return True
+            names = [] if isinstance(loop.node, ast.While) else [dotted(one) for one in ast.walk(loop.node.target)]
+            return not labels or "_" not in names
     return False
 
 
@@ -341,7 +354,7 @@ def training_data_not_shuffled(program: Program) -> Iterator[Suspicion]:
         made = None if value is None else program.call_at.get(program.values.origin(value, call.context, call.order)[0])
         if made is None or made.name not in ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder"):
             continue
-        if _trained_with(call, program):
+        if _trained_with(call, program, labels=True):
             yield Suspicion(
                 call.node,
                 "the training reads the classes one after another, in the order of their folders",

@@ -86,7 +86,7 @@ def _schedules(loop: Loop, training: Training, program: Program) -> Iterator[Ope
                 continue
             if any(other.act is Act.BACKWARD for other in operations[:number]) and place is not loop:
                 continue
-            if program.named(f"{_SCHEDULERS}LambdaLR") or one.act is Act.UNKNOWN:
+            if program.named(f"{_SCHEDULERS}LambdaLR"):
                 continue
             yield one
 

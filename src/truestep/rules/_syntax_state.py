@@ -32,7 +32,8 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
             continue
         best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
-        first = call.loop is None and load.loop is not None and _trains_in(load, program)
+        uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
+        first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)
         if not best and not first:
             continue
         yield Suspicion(
@@ -73,12 +74,14 @@ def state_not_loaded(program: Program) -> Iterator[Suspicion]:
             continue
         passed = next(iter(call.arguments()), None)
         load = "" if passed is None else dotted(passed)
+        if len(list(call.arguments())) > 1 or call.context.withs or call.scope.name.endswith("state_dict"):
+            continue
         yield Suspicion(
             call.node,
             "`state_dict` is called and its result is dropped" if not load else f"`state_dict` overwrites `{load}`",
             "loads nothing",
             f"call `{call.key}.load_state_dict({load or 'state'})` to load a state",
-            confidence=Confidence.HIGH if guess.sure or load else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if guess.sure or load else Confidence.LOW,
         )
 
 
@@ -272,7 +275,7 @@ def anomaly_mode_left_on(program: Program) -> Iterator[Suspicion]:
 
 
 def average_never_updated(program: Program) -> Iterator[Suspicion]:
-    """Yield averaged models that are built and never updated, and loops over pairs of parameters that change nothing."""
+    """Yield averages that are never updated, and loops over pairs of parameters that change nothing."""
     yield from _rebound(program)
     for call in program.named("torch.optim.swa_utils.AveragedModel"):
         statement = call.statement

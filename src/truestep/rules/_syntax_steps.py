@@ -154,6 +154,8 @@ def accumulation_not_normalised(program: Program) -> Iterator[Suspicion]:
         if (
             backward is None
             or backward.receiver is None
+            or backward.node.args
+            or backward.node.keywords
             or _divided(backward, program)
             or (adaptive and not loop.of(Act.CLIP))
         ):
