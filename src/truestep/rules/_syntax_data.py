@@ -7,7 +7,20 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Context, Loop, Program, Scope, Suspicion, argument, dotted, names_in
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Context,
+    Loop,
+    Program,
+    Scope,
+    Suspicion,
+    argument,
+    dotted,
+    names_in,
+    part_of,
+)
 
 _SCALERS = re.compile(
     r"^sklearn\.(?:preprocessing\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|Normalizer|PowerTransformer|"
@@ -111,7 +124,7 @@ def _cut_later(key: str, one: Binding, scope: Scope) -> ast.AST | None:
         for each in bindings:
             if each.order < one.order or each.value is None or each.how != "=":
                 continue
-            part = _element(each)
+            part = part_of(each)
             if (
                 not isinstance(part, ast.Subscript)
                 or dotted(part.value) != key
@@ -122,15 +135,6 @@ def _cut_later(key: str, one: Binding, scope: Scope) -> ast.AST | None:
             if re.search(r"test|val", name):
                 found = each.node
     return found if train else None
-
-
-def _element(one: Binding) -> ast.expr | None:
-    value = one.value
-    for position in one.index:
-        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
-            return None
-        value = value.elts[position]
-    return value
 
 
 def _fitted_twice(program: Program) -> Iterator[Suspicion]:

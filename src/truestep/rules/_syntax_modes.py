@@ -46,7 +46,8 @@ def _sets_eval(program: Program) -> bool:
 
 def _switches(program: Program) -> bool:
     """Return True if a mode is set to a value that may be False."""
-    return any(call.node.args or call.node.keywords for call in program.method("train"))
+    modes = [call for call in program.method("train") if call.receiver is not None and program.resolve(call) is None]
+    return any(call.node.args or call.node.keywords for call in modes)
 
 
 def _compared(one: Operation, program: Program) -> bool:

@@ -8,7 +8,20 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Context, Kind, Loop, Program, Suspicion, Training, dotted, names_in
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Context,
+    Kind,
+    Loop,
+    Program,
+    Suspicion,
+    Training,
+    dotted,
+    names_in,
+    part_of,
+)
 
 _TENSOR_ONLY = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "scatter_add", "unsqueeze", "clamp", "clamp_min",
@@ -377,11 +390,7 @@ def sum_overwritten(program: Program) -> Iterator[Suspicion]:
 
 
 def _zero(one: Binding) -> bool:
-    value = one.value
-    for position in one.index:
-        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
-            return False
-        value = value.elts[position]
+    value = part_of(one)
     return isinstance(value, ast.Constant) and value.value in (0, 0.0) and value.value is not False
 
 
