@@ -25,7 +25,7 @@ HEALTHY = [
     *(WILD / "adversarial_healthy").glob("*.py"),
     *(WILD / "frameworks").glob("*.py"),
     *(REPOSITORY / "src" / "truestep" / "templates").glob("*.py"),
-    *(path for path in (REPOSITORY / "examples").rglob("*.py") if path.parent.name != "raw" and "accident" not in path.name),
+    *(one for one in (REPOSITORY / "examples").rglob("*.py") if one.parent.name != "raw" and "accident" not in one.name),
     *(REPOSITORY / "src" / "truestep" / "loop").rglob("*.py"),
     *(REPOSITORY / "src" / "truestep" / "model").rglob("*.py"),
 ]  # fmt: skip

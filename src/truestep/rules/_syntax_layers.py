@@ -61,16 +61,36 @@ def layers_without_activation(program: Program) -> Iterator[Suspicion]:
         for first, then in zip(call.node.args, call.node.args[1:], strict=False):
             one, other = _linear(first, call, program), _linear(then, call, program)
             if one is not None and other is not None and _no_bottleneck(one, other, program) and _runs(call, program):
-                yield _in_a_row(other.node, one.node, Confidence.HIGH)
+                yield _in_a_row(other.node, one.node, _as_mistake(call.scope, call, program))
     for owner in program.models.classes():
         forward = owner.inner.get("forward")
         for call in [] if forward is None else forward.calls:
             before = _input(call, program)
-            if before is None:
+            if before is None or forward is None:
                 continue
             one, other = _linear(before.node.func, before, program), _linear(call.node.func, call, program)
             if one is not None and other is not None and one is not other and _no_bottleneck(one, other, program):
-                yield _in_a_row(call.node, before.node, Confidence.MEDIUM)
+                yield _in_a_row(call.node, before.node, _as_mistake(forward, None, program))
+
+
+_ACTIVATION = re.compile(
+    r"^(?:\w*ReLU\d?|relu6?|\w*[eE]LU|gelu|silu|SiLU|Mish|[sS]igmoid|[tT]anh|[lL]eaky\w*|elu|selu)$"
+)
+
+
+def _as_mistake(scope: Scope, made: Call | None, program: Program) -> Confidence:
+    """Return how certain it is that an activation is missing: models without any are often linear on purpose."""
+    owner = scope.owner
+    scopes = [scope] if owner is None else program.inside(owner)
+    if made is None or owner is not None:
+        calls = [call for each in scopes for call in each.calls]
+    else:
+        calls = [call for part in ast.walk(made.node) if (call := program.call_at.get(part)) is not None]
+    if any(_ACTIVATION.match(call.method) for call in calls):
+        return Confidence.HIGH
+    classified = program.named("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
+    trained = any(loop.of(Act.BACKWARD) for loop in program.roles.trainings())
+    return Confidence.MEDIUM if classified and trained and len(list(program.classes())) <= 3 else Confidence.LOW
 
 
 def _runs(made: Call, program: Program) -> bool:

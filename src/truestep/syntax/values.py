@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from truestep.syntax.program import Program
 
 _DEEPEST = 12
+MOST = 64
+"""Most assignments to one name that are compared; a name with more of them is unknown."""
 
 
 class Values:
@@ -58,6 +60,8 @@ class Values:
         if not found or key.startswith(("self.", "cls.")):
             found = self.bindings(key, scope)
             return found or None
+        if len(found) > MOST:
+            return None
         before = [one for one in found if one.order < order and not _exclusive(one.context, context)]
         start = -1
         for number, one in enumerate(before):
