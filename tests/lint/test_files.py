@@ -50,6 +50,7 @@ def test_gitignore_of_all_folders_counts(tmp_path):
     inner = [path.name for path in files([tmp_path / "in"])]
     assert inner == ["kept.py"]
     assert [path.name for path in files([tmp_path / "out" / "b.py"])] == ["b.py"], "a named file is always checked"
+    assert [path.name for path in files([tmp_path / "out"])] == ["b.py"], "and so is a named folder"
 
 
 def test_exclude_has_the_form_of_gitignore(tmp_path):
