@@ -30,6 +30,8 @@ class Edits:
         self._changes: dict[cst.CSTNode, Callable[[cst.CSTNode], cst.CSTNode]] = {}
         self._beside: dict[cst.CSTNode, _Beside] = {}
         self._removed: set[cst.CSTNode] = set()
+        self._above: dict[cst.CSTNode, list[cst.EmptyLine]] = {}
+        """New empty lines and comments above lines."""
 
     def replace(self, node: cst.BaseExpression, new: cst.BaseExpression | str) -> None:
         """Replace an expression by another one; parentheses are added to a text where it needs them."""
@@ -92,10 +94,20 @@ class Edits:
         """Remove a statement; with its line and the comments above it, if it is alone there."""
         host = self.host(statement)
         owner = self.program.parent(host)
-        if isinstance(owner, cst.IndentedBlock | cst.Module | cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            self._removed.add(host)
-        else:
+        if not isinstance(owner, cst.IndentedBlock | cst.Module | cst.SimpleStatementLine | cst.SimpleStatementSuite):
             raise Uncertain
+        self._removed.add(host)
+        place = owner.body.index(host)  # type: ignore[arg-type]
+        if isinstance(host, Line) and place + 1 < len(owner.body):
+            self._space(host, cast("Line", owner.body[place + 1]), first=place == 0)
+
+    def _space(self, gone: Line, following: Line, *, first: bool) -> None:
+        """Give the empty lines above a removed line to the next one, except at the start of a block."""
+        above, blank = list(following.leading_lines), _blank_lines(following)
+        if first:
+            self._above[following] = above[blank:]
+        elif not blank:
+            self._above[following] = [*list(gone.leading_lines)[: _blank_lines(gone)], *above]
 
     def move(self, statement: Statement, where: Where, target: Statement) -> None:
         """Move a statement with its comments before or after another one."""
@@ -137,7 +149,7 @@ class Edits:
         """Return the text of the file with all changes."""
         if not (self._changes or self._beside or self._removed):
             raise Uncertain
-        module = self.program.module.visit(_Pass(self._changes, self._beside, self._removed))
+        module = self.program.module.visit(_Pass(self._changes, self._beside, self._removed, self._above))
         return module.code
 
 
@@ -185,14 +197,17 @@ class _Pass(cst.CSTTransformer):
         changes: dict[cst.CSTNode, Callable[[cst.CSTNode], cst.CSTNode]],
         beside: dict[cst.CSTNode, _Beside],
         removed: set[cst.CSTNode],
+        above: dict[cst.CSTNode, list[cst.EmptyLine]],
     ) -> None:
         super().__init__()
-        self._changes, self._beside, self._removed = changes, beside, removed
+        self._changes, self._beside, self._removed, self._above = changes, beside, removed, above
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> object:  # type: ignore[override]
         node = cast("cst.CSTNode", super().on_leave(original_node, updated_node))
         if original_node in self._changes:
             node = self._changes[original_node](node)
+        if original_node in self._above:
+            node = node.with_changes(leading_lines=self._above[original_node])
         if isinstance(original_node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
             node = _with_semicolons(original_node, cast("cst.SimpleStatementLine", node))
         beside, gone = self._beside.get(original_node), original_node in self._removed
@@ -215,10 +230,15 @@ def _spaced(before: list[Line], line: Line | None) -> tuple[list[Line], Line | N
     """Give the empty lines above a line to the first one that is inserted before it."""
     if not before or line is None:
         return before, line
-    above = list(line.leading_lines)
-    blank = next((place for place, one in enumerate(above) if one.comment is not None), len(above))
+    above, blank = list(line.leading_lines), _blank_lines(line)
     first = before[0].with_changes(leading_lines=[*above[:blank], *before[0].leading_lines])
     return [first, *before[1:]], cast("Line", line.with_changes(leading_lines=above[blank:]))
+
+
+def _blank_lines(line: Line) -> int:
+    """Return the number of empty lines directly above the first comment of a line, or above the line."""
+    above = line.leading_lines
+    return next((place for place, one in enumerate(above) if one.comment is not None), len(above))
 
 
 def _with_semicolons(
