@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import libcst as cst
 
@@ -97,7 +97,7 @@ class Edits:
         if not isinstance(owner, cst.IndentedBlock | cst.Module | cst.SimpleStatementLine | cst.SimpleStatementSuite):
             raise Uncertain
         self._removed.add(host)
-        place = owner.body.index(host)  # type: ignore[arg-type]
+        place = owner.body.index(host)
         if isinstance(host, Line) and place + 1 < len(owner.body):
             self._space(host, cast("Line", owner.body[place + 1]), first=place == 0)
 
@@ -116,7 +116,7 @@ class Edits:
             raise Uncertain
         if isinstance(host, Line):
             comments = [line for line in host.leading_lines if line.comment is not None]
-            new = cast("Line", host.deep_clone().with_changes(leading_lines=[line.deep_clone() for line in comments]))
+            new = host.deep_clone().with_changes(leading_lines=[line.deep_clone() for line in comments])
         else:
             alone = cast("cst.BaseSmallStatement", host).deep_clone()
             new = cst.SimpleStatementLine([alone.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
@@ -143,7 +143,7 @@ class Edits:
         return made
 
     def _parsed(self, text: str) -> Line:
-        return cast("Line", cst.parse_statement(text, self.program.module.config_for_parsing))
+        return cst.parse_statement(text, self.program.module.config_for_parsing)
 
     def made(self) -> str:
         """Return the text of the file with all changes."""
@@ -202,17 +202,17 @@ class _Pass(cst.CSTTransformer):
         super().__init__()
         self._changes, self._beside, self._removed, self._above = changes, beside, removed, above
 
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> object:  # type: ignore[override]
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Any:
         node = cast("cst.CSTNode", super().on_leave(original_node, updated_node))
         if original_node in self._changes:
             node = self._changes[original_node](node)
         if original_node in self._above:
             node = node.with_changes(leading_lines=self._above[original_node])
         if isinstance(original_node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            node = _with_semicolons(original_node, cast("cst.SimpleStatementLine", node))
+            node = _with_semicolons(original_node, node)
         beside, gone = self._beside.get(original_node), original_node in self._removed
         if isinstance(original_node, cst.IndentedBlock | cst.Module | cst.SimpleStatementSuite):
-            return _never_empty(cast("cst.IndentedBlock", node))
+            return _never_empty(node)
         if beside is None:
             return cst.RemoveFromParent() if gone else node
         middle = [] if gone else [node]
@@ -232,7 +232,7 @@ def _spaced(before: list[Line], line: Line | None) -> tuple[list[Line], Line | N
         return before, line
     above, blank = list(line.leading_lines), _blank_lines(line)
     first = before[0].with_changes(leading_lines=[*above[:blank], *before[0].leading_lines])
-    return [first, *before[1:]], cast("Line", line.with_changes(leading_lines=above[blank:]))
+    return [first, *before[1:]], line.with_changes(leading_lines=above[blank:])
 
 
 def _blank_lines(line: Line) -> int:
@@ -241,11 +241,9 @@ def _blank_lines(line: Line) -> int:
     return next((place for place, one in enumerate(above) if one.comment is not None), len(above))
 
 
-def _with_semicolons(
-    original: cst.SimpleStatementLine | cst.SimpleStatementSuite, node: cst.SimpleStatementLine
-) -> cst.SimpleStatementLine:
+def _with_semicolons(original: cst.SimpleStatementLine | cst.SimpleStatementSuite, node: cst.CSTNode) -> cst.CSTNode:
     """Keep semicolons between statements, and behind the last one only if there was one."""
-    if not node.body:
+    if not isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite) or not node.body:
         return node
     ended = original.body[-1].semicolon
     default = cst.MaybeSentinel.DEFAULT
@@ -253,12 +251,12 @@ def _with_semicolons(
     return node.with_changes(body=[*between, node.body[-1].with_changes(semicolon=ended)])
 
 
-def _never_empty(node: cst.IndentedBlock) -> cst.IndentedBlock:
-    if node.body or isinstance(node, cst.Module):
-        return node
-    if isinstance(node, cst.SimpleStatementSuite):
-        return cast("cst.IndentedBlock", node.with_changes(body=[cst.Pass()]))
-    return node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
+def _never_empty(node: cst.CSTNode) -> cst.CSTNode:
+    if isinstance(node, cst.SimpleStatementSuite) and not node.body:
+        return node.with_changes(body=[cst.Pass()])
+    if isinstance(node, cst.IndentedBlock) and not node.body:
+        return node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
+    return node
 
 
 def _is_simple(line: Line) -> bool:
@@ -275,19 +273,27 @@ def _with_argument(call: cst.Call, new: cst.Arg, *, first: bool) -> cst.Call:
     if not args:
         return call.with_changes(args=[new])
     if first:
-        comma = args[0].comma if len(args) > 1 and isinstance(args[0].comma, cst.Comma) else cst.Comma(
-            whitespace_after=cst.SimpleWhitespace(" ")
+        comma = (
+            args[0].comma
+            if len(args) > 1 and isinstance(args[0].comma, cst.Comma)
+            else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         )
         return call.with_changes(args=[new.with_changes(comma=comma), *args])
     last = args[-1]
     if isinstance(last.comma, cst.Comma):  # a comma behind the last argument, as in calls of several lines
         between = args[-2].comma if len(args) > 1 else _broken(last.comma, call)
-        return call.with_changes(args=[*args[:-1], last.with_changes(comma=between), new.with_changes(comma=last.comma)])
-    comma = args[-2].comma if len(args) > 1 and isinstance(args[-2].comma, cst.Comma) else cst.Comma(
-        whitespace_after=cst.SimpleWhitespace(" ")
+        return call.with_changes(
+            args=[*args[:-1], last.with_changes(comma=between), new.with_changes(comma=last.comma)]
+        )
+    comma = (
+        args[-2].comma
+        if len(args) > 1 and isinstance(args[-2].comma, cst.Comma)
+        else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     )
     new = new.with_changes(whitespace_after_arg=last.whitespace_after_arg)
-    return call.with_changes(args=[*args[:-1], last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")), new])
+    return call.with_changes(
+        args=[*args[:-1], last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")), new]
+    )
 
 
 def _broken(comma: cst.Comma, call: cst.Call) -> cst.Comma:

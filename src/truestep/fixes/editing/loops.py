@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from truestep.fixes.editing.edits import statements_of
 from truestep.fixes.editing.program import Loop, Program, Statement, Uncertain, method
 
 
 def loop_of(program: Program, node: cst.CSTNode) -> Loop | None:
     """Return the innermost loop of the same function around a node."""
-    return program.around(node, cst.For, cst.While, within=program.scope(node))
+    found = program.around(node, cst.For, cst.While, within=program.scope(node))
+    return found if isinstance(found, Loop) else None
 
 
 def loops_of(program: Program, node: cst.CSTNode) -> list[Loop]:
@@ -63,7 +65,7 @@ def alone_in_if(program: Program, statement: Statement, within: cst.CSTNode) -> 
     """Return the `if` without `else` around a statement that is its only one, up to a block; else the statement."""
     while True:
         block = block_of(program, statement)
-        if block is within or isinstance(block, cst.Module) or len(list(program.here(block, cst.BaseSmallStatement))) != 1:
+        if block is within or isinstance(block, cst.Module) or len(statements_of(block)) != 1:
             return statement
         owner = program.parent(block)
         if not isinstance(owner, cst.If) or owner.orelse is not None or isinstance(program.parent(owner), cst.If):
@@ -75,12 +77,10 @@ def bound(program: Program, node: cst.CSTNode) -> set[str]:
     """Return the names that a node assigns, also as loop variables and by `with`, `import` and `def`."""
     found: set[str] = set()
     targets: list[cst.CSTNode] = []
-    for one in (node, *program.walk(node, cst.CSTNode)):
+    for one in program.all(node):
         if isinstance(one, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr | cst.CompFor):
             targets.append(one.target)
-        elif isinstance(one, cst.AsName):
-            targets.append(one.name)
-        elif isinstance(one, cst.FunctionDef | cst.ClassDef):
+        elif isinstance(one, cst.AsName | cst.FunctionDef | cst.ClassDef):
             targets.append(one.name)
     for target in targets:
         found.update(_names(target))

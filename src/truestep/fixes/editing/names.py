@@ -68,7 +68,11 @@ class Names:
             places = [*(one for one in self.program.ancestors(near) if isinstance(one, cst.FunctionDef | cst.Lambda))]
             places.append(self.program.module)
         for place in places:
-            if not name.startswith("self.") and isinstance(place, cst.FunctionDef | cst.Lambda) and _is_parameter(place, name):
+            if (
+                not name.startswith("self.")
+                and isinstance(place, cst.FunctionDef | cst.Lambda)
+                and _is_parameter(place, name)
+            ):
                 return []
             found = [
                 (node, value)
@@ -135,8 +139,10 @@ def add_import(program: Program, edits: Edits, module: str) -> None:
     standard = module in ("copy", "contextlib")
     text = f"import {module}"
     for name, one in plain:
-        if standard and name > module and first_block[: first_block.index(name) + 1] == sorted(
-            first_block[: first_block.index(name) + 1]
+        if (
+            standard
+            and name > module
+            and first_block[: first_block.index(name) + 1] == sorted(first_block[: first_block.index(name) + 1])
         ):
             edits.insert("before", one, text)
             return
@@ -149,7 +155,11 @@ def add_import(program: Program, edits: Edits, module: str) -> None:
         if not rest:
             raise Uncertain
         first = rest[0]
-        edits.insert("before", first.body[0] if isinstance(first, cst.SimpleStatementLine) else cast("cst.BaseCompoundStatement", first), text)
+        edits.insert(
+            "before",
+            first.body[0] if isinstance(first, cst.SimpleStatementLine) else first,
+            text,
+        )
 
 
 def _imported(module: cst.Module) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeVar, cast
 
 import libcst as cst
@@ -15,6 +15,7 @@ Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
 Function = cst.FunctionDef | cst.Lambda
 Loop = cst.For | cst.While
 T = TypeVar("T", bound=cst.CSTNode)
+U = TypeVar("U")
 
 
 class Uncertain(Exception):
@@ -41,11 +42,15 @@ class Program:
         except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError) as error:
             raise Uncertain from error
         self.module = wrapper.module
-        self.nodes = list(self.walk(self.module, cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement))
+        self.nodes = [
+            node
+            for node in self.all(self.module)
+            if isinstance(node, cst.BaseExpression | cst.BaseSmallStatement | cst.BaseCompoundStatement)
+        ]
         """Expressions and statements, the outer ones first."""
 
     def span(self, node: cst.CSTNode) -> CodeRange:
-        return cast("CodeRange", self._positions[node])
+        return self._positions[node]
 
     def line(self, node: cst.CSTNode) -> int:
         return self.span(node).start.line
@@ -75,17 +80,22 @@ class Program:
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         return node is outer or any(parent is outer for parent in self.ancestors(node))
 
+    def all(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and all below it, in the order of the source."""
+        yield node
+        for child in node.children:
+            yield from self.all(child)
+
     def walk(self, node: cst.CSTNode, *kinds: type[T]) -> Iterator[T]:
         """Yield a node and those below it that are of these kinds, in the order of the source."""
-        if isinstance(node, kinds):
-            yield node
-        for child in node.children:
-            yield from self.walk(child, *kinds)
+        for one in self.all(node):
+            if isinstance(one, kinds):
+                yield one
 
     def function(self, node: cst.CSTNode) -> Function | None:
         """Return the function that runs a node; None at the level of the module or of a class."""
-        found: Function | None = self.around(node, cst.FunctionDef, cst.Lambda)
-        return found
+        found = self.around(node, cst.FunctionDef, cst.Lambda)
+        return found if isinstance(found, Function) else None
 
     def scope(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the function that runs a node, or the module."""
@@ -123,7 +133,9 @@ class Program:
         Raises:
             Uncertain: the place has no statement, or several and no column.
         """
-        statements = [node for node in self.nodes if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement)]
+        statements = [
+            node for node in self.nodes if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement)
+        ]
         begin = self._place(site.line, site.column)
         if begin is not None:
             around = [one for one in statements if self._start(one) <= begin < self._end(one)]
@@ -205,13 +217,13 @@ def argument(call: cst.Call, position: int, keyword: str) -> cst.Arg | None:
     return positional[position] if 0 <= position < len(positional) else None
 
 
-def only(found: Sequence[T] | Iterator[T], where: Callable[[T], bool] | None = None) -> T:
-    """Return the only element for which a condition holds.
+def only(found: Iterable[U]) -> U:
+    """Return the only element.
 
     Raises:
         Uncertain: there is none, or several.
     """
-    chosen = [one for one in found if where is None or where(one)]
+    chosen = list(found)
     if len(chosen) != 1:
         raise Uncertain
     return chosen[0]

@@ -106,9 +106,7 @@ class Tracer:
         kind = self.names.class_of(made)
         if kind is None or depth > _DEEPEST:
             raise Uncertain
-        forward = only(
-            node for node in self.program.walk(kind, cst.FunctionDef) if node.name.value == "forward"
-        )
+        forward = only(node for node in self.program.walk(kind, cst.FunctionDef) if node.name.value == "forward")
         returned = only(self.program.here(forward, cst.Return))
         if returned.value is None:
             raise Uncertain
@@ -147,7 +145,9 @@ class Tracer:
 
     def _is_read_once(self, name: str, near: cst.CSTNode) -> bool:
         scope = self.program.scope(near)
-        reads = [node for node in self.program.walk(scope, cst.Name, cst.Attribute) if dotted(cast("cst.Name", node)) == name]
+        reads = [
+            node for node in self.program.walk(scope, cst.Name, cst.Attribute) if dotted(cast("cst.Name", node)) == name
+        ]
         return len(reads) <= 2
 
 

@@ -151,4 +151,3 @@ class LikelihoodOfLogits(_BeforeLoss):
             raise Uncertain
         self.edits.replace(settings.func, re.sub(rf"{kind}$", new, written))
         self.title = f"Use `{new}`, which takes logits"
-

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from truestep.fixes.editing.loops import alone_in_if, block_of, calls, in_block, loop_of, loops_of
+from truestep.fixes.editing.edits import Where
+from truestep.fixes.editing.loops import block_of, calls, in_block, loop_of
 from truestep.fixes.editing.moves import check_move
-from truestep.fixes.editing.program import Statement, Uncertain, argument, dotted, method, only, receiver
+from truestep.fixes.editing.program import Statement, Uncertain, argument, dotted, only, receiver
 from truestep.fixes.fix import Fix
 
 
@@ -27,7 +28,7 @@ class _Clearing(Fix):
             owner = passed.value
         if not dotted(owner) and not isinstance(owner, cst.Subscript):
             raise Uncertain
-        if any(True for _ in self.program.walk(owner, cst.Call)):
+        if any(isinstance(node, cst.Call) for node in self.program.all(owner)):
             raise Uncertain
         return self.program.code(owner)
 
@@ -39,9 +40,9 @@ class _Clearing(Fix):
         """
         self.edits.insert(*self.place_to_clear(step), f"{optimizer}.zero_grad()")
 
-    def place_to_clear(self, step: cst.Call) -> tuple[str, Statement]:  # type: ignore[override]
+    def place_to_clear(self, step: cst.Call) -> tuple[Where, Statement]:
         statement = self.program.statement(step)
-        if isinstance(statement, cst.BaseCompoundStatement) or self.program.around(step, cst.CompFor, cst.BaseComp):
+        if isinstance(statement, cst.BaseCompoundStatement) or self._is_in_comprehension(step):
             raise Uncertain
         block = block_of(self.program, statement)
         around = loop_of(self.program, step) or self.program.scope(step)
@@ -51,6 +52,12 @@ class _Clearing(Fix):
             if isinstance(before, cst.BaseSmallStatement) and block_of(self.program, before) is block:
                 return "before", before
         return "after", statement
+
+    def _is_in_comprehension(self, node: cst.CSTNode) -> bool:
+        statement = self.program.statement(node)
+        return any(
+            isinstance(one, cst.BaseComp) for one in self.program.ancestors(node) if self.program.inside(one, statement)
+        )
 
 
 class ClearOncePerStep(_Clearing):
@@ -77,7 +84,9 @@ class ClearOncePerStep(_Clearing):
         if passed is None or not dotted(receiver(step)):
             raise Uncertain
         name = dotted(passed.value)
-        closure = only(node for node in self.program.nodes if isinstance(node, cst.FunctionDef) and node.name.value == name)
+        closure = only(
+            node for node in self.program.nodes if isinstance(node, cst.FunctionDef) and node.name.value == name
+        )
         backward = only(calls(self.program, closure.body, "backward"))
         if list(calls(self.program, closure.body, "zero_grad")):
             raise Uncertain
@@ -109,10 +118,10 @@ class ClearInLoop(_Clearing):
         moved = own or clears
         where, target = self.place_to_clear(step)
         if len(moved) == 1 and isinstance(self.program.statement(moved[0]), cst.Expr):
-            self.edits.move(self.program.statement(moved[0]), where, target)  # type: ignore[arg-type]
+            self.edits.move(self.program.statement(moved[0]), where, target)
             self.title = f"Call `{self.program.code(moved[0])}` for each batch"
         else:
-            self.edits.insert(where, target, f"{optimizer}.zero_grad()")  # type: ignore[arg-type]
+            self.edits.insert(where, target, f"{optimizer}.zero_grad()")
             self.title = f"Call `{optimizer}.zero_grad()` for each batch"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import libcst as cst
 
 from truestep.fixes.editing.loops import alone_in_if, block_of, calls, in_block, loop_of
@@ -109,7 +107,9 @@ class UnscaleFirst(_Clip):
             raise Uncertain  # with several backward passes per step, it must not be called for each
         if isinstance(statement, cst.BaseCompoundStatement):
             raise Uncertain
-        there = [one for one in calls(self.program, self.program.scope(call), "unscale_") if _passes(self, one, optimizer)]
+        there = [
+            one for one in calls(self.program, self.program.scope(call), "unscale_") if _passes(self, one, optimizer)
+        ]
         if there:
             late = self.program.statement(only(there))
             if not isinstance(late, cst.Expr) or self.program.line(late) <= self.program.line(statement):
@@ -142,7 +142,8 @@ class ClipAgain(_Clip):
             listed = cst.ListComp(elt=value.elt, for_in=value.for_in)
             self.edits.replace(value, listed)
         elif isinstance(value, cst.Call) and (
-            dotted(value.func) in ("filter", "map", "itertools.chain", "chain") or method(value) in ("parameters", "values")
+            dotted(value.func) in ("filter", "map", "itertools.chain", "chain")
+            or method(value) in ("parameters", "values")
         ):
             self.edits.replace(value, f"list({code(value)})")
         else:

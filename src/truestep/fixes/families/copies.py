@@ -112,5 +112,3 @@ def _is_end(text: str, *, least: bool) -> bool:
     """Return True if a first value is the end of the range that fits the turned comparison already."""
     negative = text.startswith(("-", "float('-", 'float("-'))
     return ("inf" in text or "e" in text) and negative is not least
-
-

@@ -83,7 +83,10 @@ class SetEpoch(_Loader):
             raise Uncertain
         epochs = outer[0]
         assert isinstance(epochs.target, cst.Name)
-        counted = isinstance(epochs.iter, cst.Call) and dotted(epochs.iter.func).rpartition(".")[2] in ("range", "trange")
+        counted = isinstance(epochs.iter, cst.Call) and dotted(epochs.iter.func).rpartition(".")[2] in (
+            "range",
+            "trange",
+        )
         if not counted:
             raise Uncertain
         name = epochs.target.value
@@ -139,7 +142,9 @@ class MoveOutOfPlace(Fix):
         code = self.program.code
         if isinstance(statement, cst.AugAssign) and isinstance(statement.target, cst.Name):
             operator = code(statement.operator).strip().removesuffix("=")
-            value = self.edits.expression(code(statement.value), cst.BinaryOperation(cst.Name("a"), cst.Add(), cst.Name("b")))
+            value = self.edits.expression(
+                code(statement.value), cst.BinaryOperation(cst.Name("a"), cst.Add(), cst.Name("b"))
+            )
             made = f"{statement.target.value} = {statement.target.value} {operator} {code(value)}"
         elif isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
             call = statement.value
@@ -152,5 +157,8 @@ class MoveOutOfPlace(Fix):
             raise Uncertain
         new = cst.parse_statement(made)
         assert isinstance(new, cst.SimpleStatementLine)
-        self.edits.change(statement, lambda node: new.body[0].with_changes(semicolon=getattr(node, "semicolon", cst.MaybeSentinel.DEFAULT)))  # noqa: E501
+        self.edits.change(
+            statement,
+            lambda node: new.body[0].with_changes(semicolon=getattr(node, "semicolon", cst.MaybeSentinel.DEFAULT)),
+        )
         self.title = f"Write `{made}`"

@@ -29,7 +29,9 @@ class AlignTarget(Fix):
         if passed is None:
             raise Uncertain
         value = passed.value
-        text = self.program.code(self.edits.expression(self.program.code(value), cst.Attribute(cst.Name("a"), cst.Name("b"))))
+        text = self.program.code(
+            self.edits.expression(self.program.code(value), cst.Attribute(cst.Name("a"), cst.Name("b")))
+        )
         self.edits.replace(value, f"{text}.squeeze(-1)")
         self.title = f"Squeeze the {'predictions' if side[1] == 'input' else 'targets'}"
 
@@ -102,9 +104,8 @@ class DivideWindow(Fix):
             if parent is loop:
                 break
             if isinstance(parent, cst.If):
-                for node in self.program.walk(parent.test, cst.BinaryOperation):
-                    if isinstance(node.operator, cst.Modulo):
-                        found.append(self._plain(node.right))
+                tests = self.program.walk(parent.test, cst.BinaryOperation)
+                found += [self._plain(node.right) for node in tests if isinstance(node.operator, cst.Modulo)]
         if len(found) != 1:
             raise Uncertain
         return found[0]
@@ -132,7 +133,9 @@ class StepOnRest(Fix):
         if not isinstance(condition, cst.If) or condition.orelse is not None:
             raise Uncertain
         test = condition.test
-        if block_of(self.program, self.program.statement(step)) is not condition.body or not isinstance(test, cst.Comparison):
+        if block_of(self.program, self.program.statement(step)) is not condition.body or not isinstance(
+            test, cst.Comparison
+        ):
             raise Uncertain
         ended = count if start == 1 else f"{count} + 1"
         pattern = re.compile(rf"\(?{re.escape(count)}( \+ 1)?\)? % [\w.]+ == 0")

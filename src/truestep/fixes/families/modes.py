@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
-from truestep.fixes.editing.edits import Where, first_of, statements_of
-from truestep.fixes.editing.loops import block_of, bound, calls, loop_of, loops_of, read, trains
+from truestep.fixes.editing.edits import first_of, statements_of
+from truestep.fixes.editing.loops import block_of, bound, calls, loop_of, loops_of, trains
 from truestep.fixes.editing.program import Statement, Uncertain, dotted, method, only, receiver
 from truestep.fixes.fix import Fix
 
@@ -83,7 +84,7 @@ class EvaluateInEvalMode(_Evaluation):
             self.title += f", and `{model}.train()` after it"
 
     def _first(self, evaluation: Statement, model: str) -> Statement:
-        """Return the statement before which to switch: the evaluation, or the start of a function that only evaluates."""
+        """Return the statement before which to switch: the evaluation, or the first of a function that evaluates."""
         function = self.program.function(evaluation)
         name = model.partition(".")[0]
         if isinstance(function, cst.FunctionDef) and not trains(self.program, function):
@@ -116,7 +117,7 @@ class EvaluateInEvalMode(_Evaluation):
     def _trains_there(self, function: cst.CSTNode) -> bool:
         return trains(self.program, function)
 
-    def _calls_training(self, lines: list[cst.CSTNode]) -> bool:
+    def _calls_training(self, lines: Sequence[cst.CSTNode]) -> bool:
         """Return True if one of the lines calls a function of this file that trains."""
         training = {
             node.name.value
@@ -217,7 +218,9 @@ class EvaluateWithoutGrad(_Evaluation):
 
     def _around(self, call: cst.Call, no_grad: str) -> None:
         function = self.program.function(call)
-        if isinstance(function, cst.Lambda) or (function is not None and function.name.value in ("forward", "__call__")):
+        if isinstance(function, cst.Lambda) or (
+            function is not None and function.name.value in ("forward", "__call__")
+        ):
             raise Uncertain
         evaluation = self.evaluation(call)
         host = self.edits.host(evaluation)
@@ -244,7 +247,9 @@ class EvaluateWithoutGrad(_Evaluation):
     def _needs_graphs(self, function: cst.FunctionDef) -> bool:
         text = self.program.code(function)
         is_generator = any(True for _ in self.program.here(function, cst.Yield))
-        return is_generator or trains(self.program, function) or bool(re.search(r"autograd|requires_grad|zero_grad", text))
+        return (
+            is_generator or trains(self.program, function) or bool(re.search(r"autograd|requires_grad|zero_grad", text))
+        )
 
 
 def _decorated(node: cst.CSTNode, decorator: cst.Decorator) -> cst.CSTNode:

@@ -70,7 +70,10 @@ class RegisterLayers(Fix):
     def _check_elements(self, made: cst.BaseExpression, kind: str) -> None:
         """Raise an error for lists of lists, and for keys that are not strings."""
         if isinstance(made, cst.List | cst.Tuple):
-            if any(isinstance(one.value, cst.List | cst.Tuple | cst.Dict) or isinstance(one, cst.StarredElement) for one in made.elements):
+            if any(
+                isinstance(one.value, cst.List | cst.Tuple | cst.Dict) or isinstance(one, cst.StarredElement)
+                for one in made.elements
+            ):
                 raise Uncertain
         elif isinstance(made, cst.ListComp):
             if isinstance(made.elt, cst.List | cst.Tuple | cst.Dict | cst.BaseComp):
@@ -95,11 +98,17 @@ class RegisterLayers(Fix):
         value = self.names.value(attribute, owner.body)
         if not isinstance(value, cst.Call):
             raise Uncertain
-        asked = next((arg for arg in value.args if arg.keyword is not None and arg.keyword.value == "requires_grad"), None)
+        asked = next(
+            (arg for arg in value.args if arg.keyword is not None and arg.keyword.value == "requires_grad"), None
+        )
         full = self.names.full(value.func)
         if not full.startswith("torch.") or asked is None or dotted(asked.value) != "True":
             raise Uncertain
-        rest = ", ".join(self.program.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in value.args if arg is not asked)
+        rest = ", ".join(
+            self.program.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+            for arg in value.args
+            if arg is not asked
+        )
         self.edits.replace(value, f"{self._nn()}.Parameter({self.program.code(value.func)}({rest}))")
         self.title = f"Make `{attribute}` an `nn.Parameter`"
 
@@ -116,7 +125,9 @@ class OwnLayers(Fix):
         repeated = only(
             node
             for node in self.program.walk(statement, cst.BinaryOperation)
-            if isinstance(node.operator, cst.Multiply) and isinstance(node.left, cst.List) and len(node.left.elements) == 1
+            if isinstance(node.operator, cst.Multiply)
+            and isinstance(node.left, cst.List)
+            and len(node.left.elements) == 1
         )
         assert isinstance(repeated.left, cst.List)
         element = repeated.left.elements[0].value

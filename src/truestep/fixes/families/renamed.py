@@ -45,7 +45,10 @@ class CurrentAmp(Fix):
             texts = [f'"{device}"', *texts]
         elif name == "autocast":
             keywords = iter(_POSITIONAL["autocast"])
-            named = [t if arg.keyword is not None else f"{next(keywords)}={t}" for arg, t in zip(call.args, texts, strict=True)]
+            named = [
+                t if arg.keyword is not None else f"{next(keywords)}={t}"
+                for arg, t in zip(call.args, texts, strict=True)
+            ]
             texts = [f'"{device}"', *named]
         else:
             texts = [*texts, f'device_type="{device}"']

@@ -7,7 +7,15 @@ import libcst as cst
 from truestep.fixes.editing.program import Uncertain, argument
 from truestep.fixes.fix import Fix
 
-_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d")
+_NORMS = (
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "SyncBatchNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+)
 
 
 class DefaultEps(Fix):

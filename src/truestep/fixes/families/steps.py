@@ -68,7 +68,7 @@ class UseScaler(Fix):
         self.title = f"Scale the loss by `{scaler}`"
 
     def _only_scaler(self, near: cst.CSTNode) -> str:
-        return only(sorted({dotted(receiver(call)) for call in calls(self.program, self.program.scope(near), "scale")}))  # type: ignore[type-var]
+        return only(sorted({dotted(receiver(call)) for call in calls(self.program, self.program.scope(near), "scale")}))
 
     def _step(self) -> None:
         step = self.call("step")
