@@ -45,6 +45,10 @@ class Options:
     """Write findings and curves to the trackers of the script as well."""
     quiet: bool = False
     """Print the report only when there is something to report."""
+    exclude: tuple[str, ...] = ()
+    """For lint: files and folders to leave out, as patterns in the form of `.gitignore`."""
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """For lint: rules that are ignored in the files of a pattern."""
 
 
 def load_options(start: Path, **flags: object) -> Options:
@@ -134,6 +138,18 @@ def _one_of(kind: object) -> Callable[[object, str], object]:
     return read
 
 
+def _patterns(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+        raise _refused(where, value, "expected a list of patterns")
+    return tuple(value)
+
+
+def _per_file(value: object, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise _refused(where, value, "expected a table of patterns with a list of rule ids for each")
+    return tuple((pattern, _rules(ids, f'"{pattern}" of {where}')) for pattern, ids in value.items())
+
+
 _READERS: dict[str, Callable[[object, str], object]] = {
     "select": _rules,
     "ignore": _rules,
@@ -141,6 +157,8 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "stop-on": _one_of(Stop),
     "budget": share,
     "format": _one_of(Format),
+    "exclude": _patterns,
+    "per-file-ignores": _per_file,
 }
 """Parser of each key of a configuration file."""
 

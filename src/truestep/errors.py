@@ -127,6 +127,12 @@ class BadConfiguration(UsageError):
     slug = "bad-configuration"
 
 
+class BadBaseline(UsageError):
+    """The baseline of `truestep lint` is missing or in another format."""
+
+    slug = "bad-baseline"
+
+
 class BadSettings(UsageError):
     """A setting of a run is invalid."""
 

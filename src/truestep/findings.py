@@ -49,7 +49,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Number of times that a finding was seen."""
+    """Number of times that a finding was seen; 0 of unit "syntax" if only the syntax shows it."""
 
     count: int = 1
     total: int | None = None
@@ -59,6 +59,8 @@ class Seen:
     """The first step at which it was seen, counted from 0."""
 
     def __str__(self) -> str:
+        if self.unit == "syntax":
+            return "in the syntax"
         one = self.unit.removesuffix("es" if self.unit.endswith("passes") else "s")
         amount = f"{self.count} {self.unit if self.count != 1 else one}"
         if self.total is not None and self.total >= self.count:

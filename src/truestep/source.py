@@ -28,6 +28,8 @@ _TREES = 8
 _WALKED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While)
 LABELS: list[Callable[[str], str | None]] = []
 """Functions that return a name for code without a file, such as a cell of a notebook; None for other code."""
+_overlays: dict[str, SourceFile] = {}
+"""Texts that `read` returns for a path instead of the file: unsaved ones, and cells of notebooks."""
 _latest: dict[str, tuple[list[str], ast.Module | None]] = {}
 """The lines and the tree of each file that was parsed last."""
 _COMMENT = re.compile(r"#\s*truestep:\s*(?P<rest>.*)", re.IGNORECASE)
@@ -131,12 +133,22 @@ def read(path: str | os.PathLike[str]) -> SourceFile:
     file changes.
     """
     name = os.fspath(path)
+    if name in _overlays:
+        return _overlays[name]
     try:
         status = os.stat(name)
         return _read(name, status.st_mtime_ns, status.st_size)
     except (OSError, ValueError):
         lines = linecache.getlines(name)
         return SourceFile.from_text(name, "".join(lines)) if lines else SourceFile(name)
+
+
+def overlay(path: str, text: str | None) -> None:
+    """Let `read` return a text for a path, whatever the file holds; None ends that."""
+    if text is None:
+        _overlays.pop(path, None)
+    else:
+        _overlays[path] = SourceFile.from_text(path, text)
 
 
 def parsed(path: str) -> ast.Module | None:

@@ -50,6 +50,7 @@ COMMANDS: dict[str, Command] = {
         "Check copies of a script's model and data in its first steps.",
         _SCRIPTS_OWN,
     ),
+    "lint": Command("truestep.cli.lint:lint", "Find failures in files without running them."),
     "prove": Command(
         "truestep.cli.prove:prove",
         "Compare a script with and without the remedy of a finding.",

@@ -18,7 +18,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEE
 def render(summary: Summary) -> str:
     """Return a command per finding, or a warning that nothing was checked; then counts and notes as plain lines."""
     lines = [] if summary.post_mortem is None else [_death(summary.post_mortem)]
-    lines += [_command(failure) for failure in closing.failures(summary)]
+    lines += [command(failure) for failure in closing.failures(summary)]
     if not lines and coverage.extent(summary) in ("nothing", "little"):
         lines.append(f"::warning title=truestep::{_data(coverage.verdict(summary, 0))}")
     lines.append(closing.headline(summary))
@@ -26,7 +26,8 @@ def render(summary: Summary) -> str:
     return "".join(f"{_one_line(line)}\n" for line in lines)
 
 
-def _command(failure: Failure) -> str:
+def command(failure: Failure) -> str:
+    """Return the workflow command of one finding."""
     finding = failure.finding
     return _annotation(_COMMANDS[finding.severity], finding.primary.site, finding.rule, _message(failure))
 

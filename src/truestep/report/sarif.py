@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,10 +33,36 @@ def render(summary: Summary) -> str:
 
 def log(summary: Summary) -> dict[str, Any]:
     """Return the report as a SARIF log of plain values."""
-    known = all_rules()
     judged = {verdict.rule for verdict in summary.verdicts} | {finding.rule for finding in summary.findings}
     ids = sorted(judged)
     died = summary.post_mortem
+    found = results(summary, ids)
+    if died is not None:
+        found.insert(0, _death(died, len(ids), summary.script))
+    properties = {
+        "headline": closing.headline(summary),
+        "extent": coverage.extent(summary),
+        "ended": summary.how,
+        "steps": summary.steps,
+        "torch": summary.torch,
+        "ranks": summary.ranks,
+    }
+    more = () if died is None else (f"post-mortem-{died.slug}",)
+    return envelope((*ids, *more), found, _invocation(summary), properties)
+
+
+def envelope(
+    ids: Sequence[str], results: list[dict[str, Any]], invocation: dict[str, Any], properties: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a SARIF log with these results.
+
+    Args:
+        ids: the rules, in the order of the indices in the results.
+        results: see `results`.
+        invocation: whether the tool succeeded, with its notifications.
+        properties: further facts.
+    """
+    known = all_rules()
     driver = {
         "name": "truestep",
         "semanticVersion": _semantic(__version__),
@@ -43,23 +70,12 @@ def log(summary: Summary) -> dict[str, Any]:
         "shortDescription": {"text": "Finds silent failures in PyTorch training loops."},
         "rules": [_rule(id, known.get(id)) for id in ids],
     }
-    results = _results(summary, ids)
-    if died is not None:
-        driver["rules"] = [*(_rule(id, known.get(id)) for id in ids), _rule(f"post-mortem-{died.slug}", None)]
-        results.insert(0, _death(died, len(ids), summary.script))
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [_invocation(summary)],
+        "invocations": [invocation],
         "results": results,
-        "properties": {
-            "headline": closing.headline(summary),
-            "extent": coverage.extent(summary),
-            "ended": summary.how,
-            "steps": summary.steps,
-            "torch": summary.torch,
-            "ranks": summary.ranks,
-        },
+        "properties": properties,
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -82,8 +98,9 @@ def _rule(id: str, rule: type[Rule] | None) -> dict[str, Any]:
     }
 
 
-def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
-    results = []
+def results(summary: Summary, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the findings as SARIF results; each has the index of its rule in the ids."""
+    found = []
     seen: dict[str, int] = {}
     waiting = closing.consequences(summary)
     for finding in summary.findings:
@@ -92,8 +109,8 @@ def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
         explains = () if finding.suppressed else waiting.pop(finding.rule, ())
         print_ = _fingerprint(finding)
         number = seen[print_] = seen.get(print_, 0) + 1
-        results.append(_result(finding, ids.index(finding.rule), f"{print_}:{number}", summary.script, explains))
-    return results
+        found.append(_result(finding, ids.index(finding.rule), f"{print_}:{number}", summary.script, explains))
+    return found
 
 
 def _death(died: PostMortem, index: int, script: str) -> dict[str, Any]:

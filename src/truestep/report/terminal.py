@@ -83,6 +83,18 @@ def print_failures(console: Console, failures: Sequence[Failure], width: int) ->
             console.print(_styled(row, failure.finding.severity))
 
 
+def print_closing(console: Console, headline: str, notes: Sequence[str], width: int, *, failed: bool) -> None:
+    """Print a line of counts, and notes below it."""
+    first, comma, rest = headline.partition(",")
+    rows: list[Row] = [((first, "primary" if failed else "clear"), (comma + rest, ""))]
+    for text in notes:
+        begun, *more = excerpt.wrap(text, width - 6)
+        rows.append((("note: ", "note"), (begun, "")))
+        rows.extend((("      " + line, ""),) for line in more)
+    for row in rows:
+        console.print(_styled(row, Severity.ERROR))
+
+
 def _failure(failure: Failure, width: int) -> list[Row]:
     finding = failure.finding
     margin = excerpt.gutter(finding)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from truestep.accounts import Accounts
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Verdict
 from truestep.rules._conditions import Condition
+from truestep.syntax import Program, Suspicion
 
 HEADINGS = ("What it does", "Why it matters", "Example", "Fix", "Known false alarms", "References")
 
@@ -141,6 +142,11 @@ class Rule(ABC):
         if missing:
             raise TypeError(f"rule {cls.id!r} has no heading {', '.join(missing)} in its docstring")
         Rule.registry[cls.id] = cls
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        """Yield the failures that the syntax of a file shows, for `truestep lint`; no failure by default."""
+        return iter(())
 
     @abstractmethod
     def observe(self, event: Event, run: Progress) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed
 from truestep.findings import Severity
+from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _NAMES = {
     "ReluBackward0": "ReLU",
@@ -78,6 +81,10 @@ class ActivationClampsOutput(Rule):
     watches = (LossComputed,)
     needs = (LossComputed, _LOSSES)
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_losses.activation_clamps_output(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from truestep.events import AnomalyModeSeen, BackwardEnded, Event
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _FIRST, _STILL = 100, 200
 """Steps at which anomaly detection must be on, and still be on."""
@@ -55,6 +58,10 @@ class AnomalyModeLeftOn(Rule):
     account = "time"
     watches = (AnomalyModeSeen, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.anomaly_mode_left_on(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import CheckSkipped, Event, LoaderStarted, ModelCalled, SampleReadAgain, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class AugmentationInEvaluation(Rule):
@@ -57,6 +61,10 @@ class AugmentationInEvaluation(Rule):
     watches = (SampleReadAgain, CheckSkipped, ModelCalled, LoaderStarted)
     needs = (SampleReadAgain,)
     asks = "evaluation data stay the same"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.augmentation_in_evaluation(program)
 
     def __init__(self) -> None:
         super().__init__()

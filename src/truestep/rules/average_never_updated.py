@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from truestep.events import CopyUnchanged, Event, ModelMet, ParametersUnchanged
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 50
 """By its name alone, a model is reported after so many steps: some target networks are copied rarely."""
@@ -58,6 +61,10 @@ class AverageNeverUpdated(Rule):
     account = "parameters"
     watches = (CopyUnchanged, ParametersUnchanged)
     needs = (ModelMet, ParametersUnchanged)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.average_never_updated(program)
 
     def __init__(self) -> None:
         super().__init__()

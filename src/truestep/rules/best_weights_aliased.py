@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, StateLoaded
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
 """Fewer steps occur in programs that edit the weights through a kept state dict on purpose and load it after each."""
@@ -58,6 +62,10 @@ class BestWeightsAliased(Rule):
     account = "state"
     watches = (StateLoaded,)
     needs = (StateLoaded,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.best_weights_aliased(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, GradientsClipped
 from truestep.findings import Confidence, Mark
+from truestep.rules import _syntax_order
 from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
+from truestep.syntax import Program, Suspicion
 
 
 class ClipAfterStep(MisplacedClip):
@@ -48,6 +52,10 @@ class ClipAfterStep(MisplacedClip):
     id = "clip-after-step"
     since = "0.1"
     account = "gradients"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.clip_after_step(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, GradientsClipped, HandStepped, OptimizerStepped, Site
 from truestep.findings import Confidence, Mark
+from truestep.rules import _syntax_order
 from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
+from truestep.syntax import Program, Suspicion
 
 
 class ClipBeforeBackward(MisplacedClip):
@@ -49,6 +53,10 @@ class ClipBeforeBackward(MisplacedClip):
     id = "clip-before-backward"
     since = "0.1"
     account = "gradients"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.clip_before_backward(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, GradientsClipped, LossScaled, ScalerBuilt, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_order
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _ORDINARY = 1000.0
 """Above this max_norm, a limit is probably multiplied by the scale on purpose."""
@@ -59,6 +63,10 @@ class ClipBeforeUnscale(Rule):
     missing_call = "unscale_"
     watches = (ScalerBuilt, BackwardEnded, GradientsClipped)
     needs = (ScalerBuilt, LossScaled, GradientsClipped)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.clip_before_unscale(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class ClipWrongParameters(Rule):
@@ -62,6 +66,10 @@ class ClipWrongParameters(Rule):
     )
     needs = (ev.GradientsClipped, ev.OptimizerStepped)
     leads_to = ("nan-or-inf", "update-exceeds-weights")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.clip_wrong_parameters(program)
 
     def __init__(self) -> None:
         super().__init__()

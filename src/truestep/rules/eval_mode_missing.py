@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
@@ -12,8 +14,10 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_modes
 from truestep.rules._evaluation import Calls, Fixed, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
 _SEVERAL = 10
@@ -76,6 +80,10 @@ class EvalModeMissing(Rule):
     missing_call = "eval"
     watches = (ModelCalled, ModeSet, BatchDrawn, BackwardEnded, OptimizerStepped, HandStepped)
     needs = (ModelCalled, BackwardEnded)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modes.eval_mode_missing(program)
 
     def __init__(self) -> None:
         super().__init__()

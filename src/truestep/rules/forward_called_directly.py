@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from truestep import events as ev
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class ForwardCalledDirectly(Rule):
@@ -47,6 +50,10 @@ class ForwardCalledDirectly(Rule):
     account = "calls"
     watches = (ev.ForwardCalledDirectly,)
     needs: ClassVar[tuple[type[ev.Event], ...]] = ()
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modules.forward_called_directly(program)
 
     def unobserved(self, run: Progress) -> str:
         return "" if {ev.ModelCalled, ev.ForwardCalledDirectly} & run.met else ev.ModelCalled.absent

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, FreezeIgnored, ParametersUnchanged
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
 
@@ -53,6 +57,10 @@ class FreezeWithoutEffect(Rule):
     account = "parameters"
     watches = (FreezeIgnored, ParametersUnchanged)
     needs = (ParametersUnchanged,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.freeze_without_effect(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep.events import (
@@ -15,8 +16,10 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_modules
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _SAMPLED = 3
 """From this many calls for one batch, or passes between two steps, dropout is sampled on purpose."""
@@ -110,6 +113,10 @@ class FunctionalDropoutAlwaysOn(Rule):
     watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared)
     needs = (ModelCalled, BackwardEnded, ENDED)
     asks = "no dropout is left on in evaluation"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modules.functional_dropout_always_on(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, ParametersUnchanged, TapeRead
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._conditions import steps
 from truestep.rules._parts import in_leaf_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
 
@@ -60,6 +63,10 @@ class GraphCut(Rule):
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
     needs = (TapeRead, OptimizerStepped, steps(_LEAST_STEPS))
     explains = ("loss-at-chance", "loss-without-parameters", "parameters-without-effect")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.graph_cut(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsChained
 from truestep.findings import Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _FIRST, _ENOUGH = 16, 32
 """Lengths of a chain of graphs, in steps: a window of truncated backpropagation stops growing between the two."""
@@ -61,6 +64,10 @@ class HiddenStateNotDetached(Rule):
     watches = (GraphsChained, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
     leads_to = ("loss-kept-with-graph",)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.hidden_state_not_detached(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class LayerCreatedInForward(Rule):
@@ -54,6 +58,10 @@ class LayerCreatedInForward(Rule):
     watches = (UnregisteredModuleCalled, ModelCalled)
     needs = (ModelCalled,)
     explains = ("loss-at-chance", "parameters-not-optimized")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modules.layer_created_in_forward(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     Event,
     GradientsTaken,
@@ -11,8 +13,10 @@ from truestep.events import (
     UnregisteredModuleCalled,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_modules
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class LayersInPlainContainer(Rule):
@@ -66,6 +70,10 @@ class LayersInPlainContainer(Rule):
     watches = (UnregisteredModuleCalled, PlainTensorKept, ModelCalled, TapeRead)
     needs = (ModelCalled, TapeRead, OptimizerBuilt, steps(2))
     explains = ("parameters-not-optimized",)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modules.layers_in_plain_container(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
 _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
@@ -65,6 +69,10 @@ class LogitsIntoProbabilityLoss(Rule):
     account = "loss"
     watches = (LossComputed, BackwardEnded, OptimizerStepped)
     needs = (LossComputed, loss_of("nll_loss", "kl_div"))
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_losses.logits_into_probability_loss(program)
 
     def __init__(self) -> None:
         super().__init__()

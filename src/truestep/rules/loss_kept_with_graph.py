@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsKept, ModelCalled, RunEnded
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_losses
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
+from truestep.syntax import Program, Suspicion
 
 
 class LossKeptWithGraph(Rule):
@@ -61,6 +64,10 @@ class LossKeptWithGraph(Rule):
     """Least number of graphs; fewer can be a window, an episode or a buffer."""
     BACKWARDS = 24
     """Least number of backward passes; fewer do not show whether graphs accumulate."""
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_losses.loss_kept_with_graph(program)
 
     def __init__(self) -> None:
         super().__init__()

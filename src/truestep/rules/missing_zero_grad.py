@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, HandStepped
+from truestep.rules import _syntax_order
 from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
+from truestep.syntax import Program, Suspicion
 
 
 class MissingZeroGrad(MixedSteps):
@@ -55,6 +59,10 @@ class MissingZeroGrad(MixedSteps):
     explains = ("loss-at-chance",)
     missing_call = "zero_grad"
     of_epochs = False
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.missing_zero_grad(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         super().observe(event, run)

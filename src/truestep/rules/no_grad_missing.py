@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep.events import (
@@ -13,7 +14,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_modes
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 @dataclass(slots=True)
@@ -90,6 +93,10 @@ class NoGradMissing(Rule):
     cost_between_steps = True
     watches = (ModelCalled, BatchDrawn, BackwardEnded, GradientsTaken, OptimizerStepped)
     needs = (ModelCalled, BackwardEnded)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modes.no_grad_missing(program)
 
     def __init__(self) -> None:
         super().__init__()

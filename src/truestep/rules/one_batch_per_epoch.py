@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep.events import (
@@ -15,7 +16,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_PASSES = 3
 _MOST_OF_BATCHES = 2
@@ -105,6 +108,10 @@ class OneBatchPerEpoch(Rule):
         BackwardEnded, BatchDrawn, HandStepped, LoaderEnded, LoaderStarted, ModelCalled, OptimizerStepped,
     )  # fmt: skip
     needs = (LoaderStarted,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.one_batch_per_epoch(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     Event,
     ModelCalled,
@@ -12,8 +14,10 @@ from truestep.events import (
     TapeRead,
 )
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _IDLE = 10
 """A model that is not called for this many steps is not in use."""
@@ -64,6 +68,10 @@ class OptimizerHoldsStaleParameters(Rule):
     watches = (ModelMet, ModelCalled, TapeRead, OptimizerStepped, ParametersUnchanged)
     needs = (OptimizerStepped, TapeRead, steps(3))
     explains = ("parameters-not-optimized", "parameters-without-effect", "loss-at-chance", "loss-never-changes")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.optimizer_holds_stale_parameters(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep.events import BackwardEnded, Event, LoaderStarted, OptimizerBuilt, SchedulerBuilt, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_SHORT = 5
 """Least number of optimizers in a row that make one step each."""
@@ -80,6 +83,10 @@ class OptimizerRebuilt(Rule):
     account = "rate"
     watches = (BackwardEnded, LoaderStarted, OptimizerBuilt, SchedulerBuilt)
     needs = (OptimizerBuilt,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.optimizer_rebuilt(program)
 
     def __init__(self) -> None:
         super().__init__()

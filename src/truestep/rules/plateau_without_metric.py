@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _KIND = "ReduceLROnPlateau"
 _LEAST_PER_STEP = 20
@@ -96,6 +99,10 @@ class PlateauWithoutMetric(Rule):
     account = "rate"
     watches = (ev.BackwardEnded, ev.LoaderStarted, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.plateau_without_metric(program)
 
     def __init__(self) -> None:
         super().__init__()

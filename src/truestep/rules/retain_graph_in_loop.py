@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GradientsTaken, GraphsRetained, Site
 from truestep.findings import Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
+from truestep.syntax import Program, Suspicion
 
 _MOST_LINES = 64
 """Most lines to remember, which bounds the memory."""
@@ -61,6 +64,10 @@ class RetainGraphInLoop(Rule):
     account = "time"
     watches = (GraphsRetained, BackwardEnded, GradientsTaken)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.retain_graph_in_loop(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep.events import Event, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped
 from truestep.findings import Severity
+from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _ABSENT = "no training on a loader with a sampler that shuffles by its epoch"
 
@@ -64,6 +67,10 @@ class SamplerEpochNotSet(Rule):
     account = "samples"
     watches = (HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped)
     needs = (LoaderStarted,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.sampler_epoch_not_set(program)
 
     def __init__(self) -> None:
         super().__init__()

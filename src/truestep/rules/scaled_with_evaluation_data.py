@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, RunEnded, ScalingRead
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_data
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_FEATURES = 4
 """Fewer, as the channels of pictures, have statistics of so many values that those of both parts hardly differ."""
@@ -65,6 +69,10 @@ class ScaledWithEvaluationData(Rule):
     needs = (ScalingRead, FINISHED)
     explains = ("loss-at-chance",)
     asks = "features are scaled with the training data only"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.scaled_with_evaluation_data(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _FEW_CALLS = 10
 """A first scheduler step after fewer model calls than this is at the very start of the training."""
@@ -71,6 +74,10 @@ class SchedulerBeforeOptimizer(Rule):
     account = "rate"
     watches = (ev.LoaderEnded, ev.ModelCalled, ev.OptimizerStepped, ev.ScalerStepped, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.scheduler_before_optimizer(program)
 
     def __init__(self) -> None:
         super().__init__()

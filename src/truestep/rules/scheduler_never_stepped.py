@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, LoaderStarted, OptimizerStepped, RunEnded, SchedulerBuilt
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_UPDATES = 20
 """Fewer steps of the optimizer may be a part of the first epoch."""
@@ -57,6 +61,10 @@ class SchedulerNeverStepped(Rule):
     missing_call = "step"
     watches = (BackwardEnded, LoaderStarted, OptimizerStepped, SchedulerBuilt)
     needs = (SchedulerBuilt, OptimizerStepped, FINISHED)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.scheduler_never_stepped(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
@@ -12,10 +14,12 @@ from truestep.events import (
     SchedulerStepped,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._cadence import barely_begun, run_down, still_warming, too_far
 from truestep.rules._conditions import FINISHED
 from truestep.rules._pace import RunCounts, ScheduleCounts
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class SchedulerWrongCadence(Rule):
@@ -72,6 +76,10 @@ class SchedulerWrongCadence(Rule):
     watches = (BackwardEnded, BatchDrawn, LoaderEnded, LoaderStarted, OptimizerStepped, SchedulerStepped)
     needs = (SchedulerBuilt, SchedulerStepped, FINISHED)
     explains = ("learning-rate-dead", "learning-rate-off-course")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.scheduler_wrong_cadence(program)
 
     def __init__(self) -> None:
         super().__init__()

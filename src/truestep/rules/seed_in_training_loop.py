@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import DrawsRepeated, Event, ModelCalled, OptimizerStepped, Seeded, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _Seed = tuple[Site | None, int]
 
@@ -58,6 +62,10 @@ class SeedInTrainingLoop(Rule):
     confidence = Confidence.MEDIUM
     watches = (Seeded, DrawsRepeated, ModelCalled, OptimizerStepped)
     needs = (ModelCalled, OptimizerStepped)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.seed_in_training_loop(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, LossComputed
 from truestep.findings import Severity
+from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
 
@@ -51,6 +55,10 @@ class SigmoidBeforeBceWithLogits(Rule):
     account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed, loss_of("binary_cross_entropy_with_logits"))
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_losses.sigmoid_before_bce_with_logits(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class SoftmaxBeforeCrossEntropy(Rule):
@@ -52,6 +55,10 @@ class SoftmaxBeforeCrossEntropy(Rule):
     explains = ("loss-at-chance",)
     watches = (LossComputed,)
     needs = (LossComputed, loss_of("cross_entropy"))
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_losses.softmax_before_cross_entropy(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "cross_entropy" or not event.grad or event.classes == 1:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     Event,
     OptimizerLoaded,
@@ -11,7 +13,9 @@ from truestep.events import (
     StateTaken,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class StateNotLoaded(Rule):
@@ -69,6 +73,10 @@ class StateNotLoaded(Rule):
     account = "state"
     watches = (RunStarted, StateTaken, OptimizerLoaded, StateLoaded, OptimizerStepped, SchedulerStepped)
     needs = (StateTaken,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_state.state_not_loaded(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truestep.events import (
@@ -14,7 +15,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_modes
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 @dataclass(slots=True)
@@ -92,6 +95,10 @@ class TrainModeNotRestored(Rule):
     missing_call = "train"
     watches = (ModelCalled, ModeSet, LoaderEnded, BackwardEnded, OptimizerStepped)
     needs = (ModeSet, ModelCalled, BackwardEnded, OptimizerStepped)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modes.train_mode_not_restored(program)
 
     def __init__(self) -> None:
         super().__init__()

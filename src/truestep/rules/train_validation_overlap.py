@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.accounts.samples import CLEAN, Evaluation
 from truestep.events import (
     CheckSkipped,
@@ -16,9 +18,11 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_data
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._loader_names import is_held_out
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARED = 10
 _LEAST_SHARE = 0.1
@@ -107,6 +111,10 @@ class TrainValidationOverlap(Rule):
     watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated, RowsUnread)
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.train_validation_overlap(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truestep.events import BatchRead, Event, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped
 from truestep.findings import Severity
+from truestep.rules import _syntax_data
 from truestep.rules._conditions import TRAINED_ON_LOADER
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_BATCHES = 4
 """Least number of batches read in a pass; rising labels in fewer can be chance."""
@@ -67,6 +70,10 @@ class TrainingDataNotShuffled(Rule):
     account = "samples"
     watches = (BatchRead, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped)
     needs = (BatchRead, TRAINED_ON_LOADER)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_data.training_data_not_shuffled(program)
 
     def __init__(self) -> None:
         super().__init__()

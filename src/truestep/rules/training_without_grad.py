@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, Site, TapeRead
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_modes
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class TrainingWithoutGrad(Rule):
@@ -56,6 +60,10 @@ class TrainingWithoutGrad(Rule):
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped)
     needs = (ModelCalled, BackwardEnded, OptimizerStepped)
     explains = ("graph-cut", "loss-without-parameters", "step-without-backward", "loss-at-chance", "loss-never-changes")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_modes.training_without_grad(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_order
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
 """Least number of steps without their gradients; fewer can be steps skipped on purpose."""
@@ -55,6 +59,10 @@ class ZeroGradBeforeStep(Rule):
     explains = ("loss-at-chance",)
     watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
     needs = (BackwardEnded, OptimizerStepped, steps(_LEAST))
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.zero_grad_before_step(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from truestep.rules import _syntax_order
 from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
+from truestep.syntax import Program, Suspicion
 
 
 class ZeroGradOncePerEpoch(MixedSteps):
@@ -56,6 +60,10 @@ class ZeroGradOncePerEpoch(MixedSteps):
     account = "gradients"
     explains = ("loss-at-chance",)
     of_epochs = True
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_order.zero_grad_once_per_epoch(program)
 
     def _tell(self, mixing: MixedLine, run: Progress) -> Draft:
         name = run.optimizer_name(mixing.optimizer)

@@ -1,0 +1,169 @@
+"""``truestep lint``: find silent training failures in the syntax of files. Needs no torch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from truestep.cli.shell import completion
+from truestep.cli.shell.rule_options import Ignore, Select
+from truestep.config import Options, find_configuration, load_options
+from truestep.errors import UnwritableFolder, UsageError
+from truestep.findings import Confidence
+from truestep.lint import baseline as baselines
+from truestep.lint.cache import FOLDER, Cache
+from truestep.lint.checking import check
+from truestep.lint.discovery import files
+from truestep.lint.engine import Code, code_of, inspecting, read_code, show
+from truestep.lint.results import Problem, Results
+from truestep.lint.texts import render, statistics
+from truestep.report import NARROWEST, WIDEST
+from truestep.report.color import is_colored
+from truestep.rules import Rule, rule
+
+
+def lint(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATHS]...", help="Files and folders; - for standard input.", show_default="."),
+    ] = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    confidence: Annotated[
+        Literal["high", "medium", "low"], typer.Option(help="Least confidence of the findings to show.")
+    ] = "medium",
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Leave out these files, as .gitignore does.")
+    ] = None,
+    format: Annotated[
+        Literal["text", "json", "sarif", "github"] | None,
+        typer.Option(help="Format of the findings.", show_default="text"),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Show the number of findings of each rule.")] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Leave out the findings that this file lists.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Compare with a run: leave out what it showed to be harmless.",
+            autocompletion=completion.records,
+        ),
+    ] = None,
+    stdin_filename: Annotated[
+        str, typer.Option(metavar="PATH", help="Path of standard input in the findings.")
+    ] = "<stdin>",
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help=f"Keep findings of files in {FOLDER}.")] = True,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
+) -> int:
+    """Find silent training failures in Python files and notebooks without running them.
+
+    Exit code 0 if nothing was found, 1 if there are findings or a file could not be checked, 2 for a usage error or an
+    error in a rule.
+    """
+    places = paths or [Path()]
+    start = next((path for path in places if str(path) != "-"), Path())
+    _exist(places)
+    found = find_configuration(start if start.is_dir() else start.parent)
+    base = found[0].parent if found is not None else Path.cwd()
+    options = load_options(base, select=select, ignore=ignore, format=format, output=output)
+    options = replace(options, exclude=(*options.exclude, *(exclude or ())))
+    rules = _rules(options)
+    store = Cache(Path(FOLDER) if cache else None, [one.id for one in rules])
+    codes = _codes(places, options, base, stdin_filename)
+    results = check(codes, rules, store, dict(options.per_file_ignores), base)
+    if record is not None:
+        results = _with_run(results, record)
+    least = Confidence(confidence)
+    if write_baseline is not None:
+        number = baselines.write(write_baseline, results.shown(least))
+        print(f"wrote {number} findings to {write_baseline}", file=sys.stderr)
+        return 0
+    if baseline is not None:
+        shown, listed = baselines.unlisted(results.findings, baseline)
+        results = replace(results, findings=shown, in_baseline=listed)
+    _write(results, options, least, counted=statistics)
+    if results.internal_errors:
+        return 2
+    failed = bool(results.shown(least)) or any(one.fails for one in results.problems)
+    return 1 if failed and not exit_zero else 0
+
+
+def _exist(places: list[Path]) -> None:
+    for place in places:
+        if str(place) != "-" and not place.exists():
+            raise UsageError(
+                f"{place} does not exist",
+                expected="expected files, folders, or - for standard input",
+                remedy="correct the path",
+            )
+
+
+def _rules(options: Options) -> tuple[type[Rule], ...]:
+    """Return the chosen rules that read the syntax."""
+    known = inspecting()
+    chosen = [rule(id).id for id in options.select] or list(known)
+    ignored = {rule(id).id for id in options.ignore}
+    return tuple(known[id] for id in chosen if id in known and id not in ignored)
+
+
+def _codes(places: list[Path], options: Options, base: Path, name: str) -> Iterator[Code | Problem]:
+    for place in places:
+        if str(place) == "-":
+            code = code_of(name, sys.stdin.buffer.read())
+            if isinstance(code, Code):
+                show(code)
+            yield code
+    for path in files([place for place in places if str(place) != "-"], options.exclude, base):
+        yield read_code(path)
+
+
+def _with_run(results: Results, record: Path) -> Results:
+    from truestep.cli.replay import read
+    from truestep.lint.recorded import compared, files_of
+
+    summary = read(record, ())
+    kept, cleared = compared(results.findings, summary, files_of(record, summary))
+    return replace(results, findings=kept, cleared=cleared)
+
+
+def _write(results: Results, options: Options, least: Confidence, *, counted: bool) -> None:
+    width, colour = 100, False
+    if options.output is None and options.format == "text":
+        width, colour = _columns(), is_colored(sys.stdout)
+    text = statistics(results, least) if counted else render(results, options.format, least, width=width, colour=colour)
+    if options.output is None:
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+        return
+    try:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UnwritableFolder(
+            f"the findings cannot be written to {options.output}",
+            expected=str(error),
+            remedy="name another file with --output",
+        ) from error
+
+
+def _columns() -> int:
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit():
+        width = int(given)
+    elif sys.stdout.isatty():
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    else:
+        width = 100
+    return min(max(width, NARROWEST), WIDEST)

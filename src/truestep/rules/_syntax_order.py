@@ -1,0 +1,183 @@
+"""Order of clearing, backward passes, clips and steps in the syntax of a training loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from truestep.findings import Confidence
+from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training
+
+_LARGE = 1e6
+"""From this limit on, a clip only serves to read the norm."""
+_GRADIENTS = (Act.BACKWARD, Act.STEP, Act.UNKNOWN)
+
+
+def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
+    """Yield steps in loops that compute gradients and never clear them."""
+    for loop in program.roles.steps():
+        for step in loop.steps:
+            backward = loop.backward_before(step)
+            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
+                continue
+            yield Suspicion(
+                step.node,
+                "the gradients are never cleared, and add up over the steps",
+                "updates with the sum of all gradients so far",
+                f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
+                ((backward.node, "adds to the gradients of earlier steps"),),
+                _confidence(loop, step),
+            )
+
+
+def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
+    """Yield steps in a loop over batches whose gradients are cleared in the loop around it only."""
+    for loop in program.roles.trainings():
+        for step in loop.steps:
+            backward = loop.backward_before(step)
+            if backward is None or step.guarded or loop.left_to_others(step) or loop.cleared(step):
+                continue
+            clear = loop.cleared_around(step)
+            if clear is None:
+                continue
+            assert loop.loop is not None
+            batches = program.roles.over_batches(loop.loop)
+            yield Suspicion(
+                step.node,
+                "the gradients are cleared once per epoch, and add up over its batches",
+                "updates with the sum of the gradients of all batches so far",
+                f"move `{ast.unparse(clear.node)}` into the loop over the batches",
+                ((clear.node, "outside the loop over the batches"), (backward.node, "adds to the earlier gradients")),
+                _confidence(loop, step) if batches else Confidence.MEDIUM,
+            )
+
+
+def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
+    """Yield calls that clear gradients between the backward pass and the step."""
+    for loop in program.roles.steps():
+        if loop.reads_gradients():
+            continue
+        for step in loop.steps:
+            for clear in loop.direct(Act.CLEAR):
+                if clear.call is None or not loop.same(clear, step):
+                    continue
+                pairs = loop.nearest(clear, *_GRADIENTS)
+                if not pairs or not all(_lost(before, behind, step) for before, behind in pairs):
+                    continue
+                backward = pairs[0][0]
+                assert backward is not None
+                yield Suspicion(
+                    clear.node,
+                    "the gradients are cleared after the backward pass and before the step",
+                    "clears what the backward pass has computed",
+                    f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
+                    ((backward.node, "computes the gradients"), (step.node, "updates without them")),
+                    _confidence(loop, step),
+                )
+
+
+def _lost(before: Operation | None, behind: Operation | None, step: Step) -> bool:
+    return before is not None and before.act is Act.BACKWARD and behind is step.operation
+
+
+def clip_after_step(program: Program) -> Iterator[Suspicion]:
+    """Yield clips that follow the step, with no backward pass between the step and the clip."""
+    for loop, step, clip in _clips(program):
+        pairs = loop.nearest(clip, *_GRADIENTS)
+        used = bool(pairs) and all(
+            before is step.operation and (behind is None or behind.act is Act.BACKWARD) for before, behind in pairs
+        )
+        if used and not _other_clip(loop, clip):
+            yield Suspicion(
+                clip.node,
+                "the gradients are clipped after the step that uses them",
+                "has no effect",
+                f"move the clip between the backward pass and `{ast.unparse(step.node)}`",
+                ((step.node, "updates with gradients that are not clipped"),),
+                _confidence(loop, step),
+            )
+
+
+def clip_before_backward(program: Program) -> Iterator[Suspicion]:
+    """Yield clips before the backward pass that computes the gradients of the step."""
+    for loop, step, clip in _clips(program):
+        if step.guarded:
+            continue
+        pairs = loop.nearest(clip, *_GRADIENTS)
+        early = bool(pairs) and all(
+            before is None and behind is not None and behind.act is Act.BACKWARD for before, behind in pairs
+        )
+        backward = pairs[0][1] if early else None
+        passes = loop.of(Act.BACKWARD)
+        if backward is not None and len(passes) == 1 and not _other_clip(loop, clip):
+            yield Suspicion(
+                clip.node,
+                "the gradients are clipped before the backward pass that computes them",
+                "has no effect",
+                f"move the clip between the backward pass and `{ast.unparse(step.node)}`",
+                ((backward.node, "computes the gradients"),),
+                _confidence(loop, step),
+            )
+
+
+def clip_before_unscale(program: Program) -> Iterator[Suspicion]:
+    """Yield clips of gradients that a scaler has scaled and not unscaled."""
+    for loop, step, clip in _clips(program):
+        if not step.operation.scaled:
+            continue
+        pairs = loop.nearest(clip, Act.BACKWARD, Act.UNSCALE, Act.STEP, Act.UNKNOWN)
+        scaled = bool(pairs) and all(
+            before is not None and before.act is Act.BACKWARD and before.scaled for before, _ in pairs
+        )
+        if not scaled or _disabled(step, program):
+            continue
+        scaler = step.operation.call.key if step.operation.call is not None else "scaler"
+        backward = pairs[0][0]
+        assert backward is not None
+        yield Suspicion(
+            clip.node,
+            "the gradients are clipped while they are scaled",
+            "compares gradients times the scale with the limit",
+            f"call `{scaler}.unscale_({step.optimizer})` before the clip",
+            ((backward.node, "scales the gradients"),),
+            Confidence.HIGH,
+        )
+
+
+def _clips(program: Program) -> Iterator[tuple[Training, Step, Operation]]:
+    """Yield clips with a limit in training loops with one optimizer, and its step."""
+    if not program.method("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
+        return
+    for loop in program.roles.steps():
+        steps = loop.direct(Act.STEP)
+        if len(steps) != 1 or len(loop.steps) != 1 or loop.reads_gradients():
+            continue
+        for clip in loop.direct(Act.CLIP):
+            if clip.call is not None and _limits(clip.call, program):
+                yield loop, loop.steps[0], clip
+
+
+def _limits(call: Call, program: Program) -> bool:
+    value = call.argument(1, "max_norm", "clip_value")
+    limit = program.values.constant(value, call.context, call.order)
+    if isinstance(limit, int | float):
+        return limit < _LARGE
+    text = "" if value is None else ast.unparse(value)
+    return bool(text) and "inf" not in text and "scale" not in text
+
+
+def _other_clip(loop: Training, clip: Operation) -> bool:
+    return any(one is not clip for one in loop.of(Act.CLIP))
+
+
+def _disabled(step: Step, program: Program) -> bool:
+    call = step.operation.call
+    if call is None or call.receiver is None:
+        return False
+    made = program.call_at.get(program.values.origin(call.receiver, call.context, call.order)[0])
+    enabled = None if made is None else made.argument(-1, "enabled")
+    return isinstance(enabled, ast.Constant) and not enabled.value
+
+
+def _confidence(loop: Training, step: Step) -> Confidence:
+    return Confidence.HIGH if loop.sure(step) and loop.loop is not None else Confidence.MEDIUM

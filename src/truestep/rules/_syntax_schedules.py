@@ -1,0 +1,216 @@
+"""Schedules of the learning rate, from the syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from truestep.syntax import Act, Call, Loop, Operation, Program, Suspicion, Training, dotted
+
+_SCHEDULERS = "torch.optim.lr_scheduler."
+_COSINES = (f"{_SCHEDULERS}CosineAnnealingLR", f"{_SCHEDULERS}LinearLR", f"{_SCHEDULERS}PolynomialLR")
+
+
+def _built(program: Program) -> Iterator[tuple[Call, str]]:
+    """Yield the constructions of schedules that are assigned to one name, and the name."""
+    if not any(name.startswith(_SCHEDULERS) for name in program.names()):
+        return
+    for call in program.calls:
+        statement = call.statement
+        if not call.name.startswith(_SCHEDULERS) or not isinstance(statement, ast.Assign):
+            continue
+        if statement.value is call.node and len(statement.targets) == 1 and (key := dotted(statement.targets[0])):
+            yield call, key
+
+
+def scheduler_never_stepped(program: Program) -> Iterator[Suspicion]:
+    """Yield schedules that are built, and neither stepped nor passed on."""
+    trains = any(one.act is Act.STEP for loop in program.roles.trainings() for one in loop.operations)
+    if not trains:
+        return
+    for call, key in _built(program):
+        name = key.rpartition(".")[2]
+        if call.name.endswith((".SWALR", "swa_utils.SWALR")) or _used(name, call, program):
+            continue
+        yield Suspicion(
+            call.node,
+            f"the schedule `{key}` is never stepped: the learning rate keeps its first value",
+            "is built, and used nowhere in the file",
+            f"call `{key}.step()` after `optimizer.step()`, once per epoch or per batch as the schedule needs it",
+        )
+
+
+def _used(name: str, call: Call, program: Program) -> bool:
+    """Return True if anything in the file reads a name, also as an attribute."""
+    for scope in program.scopes:
+        for key in scope.loads:
+            if name in key.split("."):
+                return True
+    return program.text.count(name) > 1 and any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value == name
+        for node in ast.walk(program.tree)
+    )
+
+
+def scheduler_before_optimizer(program: Program) -> Iterator[Suspicion]:
+    """Yield steps of a schedule before the step of the optimizer, in each pass of a training loop."""
+    for training in program.roles.trainings():
+        steps = training.direct(Act.STEP)
+        if not steps or training.loop is None:
+            continue
+        for one in _schedules(training.loop, training, program):
+            yield Suspicion(
+                one.node,
+                "the schedule is stepped before the optimizer, so that its first learning rate is skipped",
+                "comes before the step of the optimizer",
+                f"move `{ast.unparse(one.node)}` behind `{ast.unparse(steps[0].node)}`",
+                ((steps[0].node, "the step of the optimizer"),),
+            )
+
+
+def _schedules(loop: Loop, training: Training, program: Program) -> Iterator[Operation]:
+    """Yield the steps of schedules in a loop, or the loop around it, that come before all steps of optimizers."""
+    for place in (loop, loop.parent):
+        if place is None:
+            continue
+        operations = program.flow.of_loop(place)
+        steps = [number for number, one in enumerate(operations) if one.act is Act.STEP]
+        for number, one in enumerate(operations):
+            if one.act is not Act.SCHEDULE or one.loops[-1] is not place or number > steps[0]:
+                continue
+            call = one.call
+            if call is None or call.node.args or call.node.keywords or one.guards[len(place.guards) :]:
+                continue
+            if any(other.act is Act.SCHEDULE and other.key == one.key for other in operations[number + 1 :]):
+                continue
+            if any(other.act is Act.BACKWARD for other in operations[:number]) and place is not loop:
+                continue
+            if program.named(f"{_SCHEDULERS}LambdaLR") or one.act is Act.UNKNOWN:
+                continue
+            yield one
+
+
+def scheduler_wrong_cadence(program: Program) -> Iterator[Suspicion]:
+    """Yield steps of schedules in the loop over batches if their length counts epochs, and the other way round."""
+    lengths = {key: _unit(call, program) for call, key in _built(program)}
+    if not lengths:
+        return
+    for outer in program.loops:
+        operations = program.flow.of_loop(outer)
+        if not any(one.act is Act.BACKWARD for one in operations):
+            continue
+        batches = {one.loops[-1] for one in operations if one.act is Act.STEP and one.loops[-2:-1] == (outer,)}
+        for one in operations:
+            unit, node, text = lengths.get(one.key, ("", None, ""))
+            if one.act is not Act.SCHEDULE or node is None or one.call is None or one.call.node.args:
+                continue
+            if one.guards[len(outer.guards) :] or not all(map(program.roles.over_batches, batches)) or not batches:
+                continue
+            if one.loops[-1] in batches and unit == "epochs" and text == _epochs(outer):
+                yield Suspicion(
+                    one.node,
+                    f"the schedule is as long as the epochs, `{text}`, and is stepped for every batch",
+                    "once per batch",
+                    f"move `{ast.unparse(one.node)}` behind the loop over the batches",
+                    ((node, f"counts epochs: `{text}`"),),
+                )
+            elif one.loops[-1] is outer and unit == "batches":
+                yield Suspicion(
+                    one.node,
+                    "the length of the schedule counts batches, and it is stepped once per epoch",
+                    "once per epoch",
+                    f"move `{ast.unparse(one.node)}` into the loop over the batches",
+                    ((node, "counts batches"),),
+                )
+
+
+def _unit(call: Call, program: Program) -> tuple[str, ast.expr | None, str]:
+    """Return the unit in which the length of a schedule counts, the expression and its text."""
+    if call.name == f"{_SCHEDULERS}OneCycleLR":
+        steps = call.argument(-1, "steps_per_epoch")
+        value = steps if steps is not None else call.argument(-1, "total_steps")
+        if value is None:
+            return "", None, ""
+        found = program.values.origin(value, call.context, call.order)[0]
+        return ("batches" if "len(" in ast.unparse(found) else ""), call.node, ast.unparse(value)
+    if call.name not in _COSINES:
+        return "", None, ""
+    value = call.argument(1, "T_max") if call.name == _COSINES[0] else call.argument(-1, "total_iters")
+    if value is None:
+        return "", None, ""
+    found = program.values.origin(value, call.context, call.order)[0]
+    text = ast.unparse(found)
+    if "len(" in text and "loader" in text:
+        return "batches", call.node, ast.unparse(value)
+    return "epochs", call.node, ast.unparse(value)
+
+
+def _epochs(loop: Loop) -> str:
+    """Return the text of the number of passes of a loop over `range(n)`."""
+    if isinstance(loop.node, ast.While):
+        return ""
+    node = loop.node.iter
+    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in ("tqdm", "trange", "range"):
+        while isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] == "tqdm":
+            node = node.args[0]
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            return ast.unparse(node.args[0])
+    return ""
+
+
+def plateau_without_metric(program: Program) -> Iterator[Suspicion]:
+    """Yield steps of `ReduceLROnPlateau` with the loss of one training batch, an accuracy to be small, or the epoch."""
+    built = {key: call for call, key in _built(program) if call.name == f"{_SCHEDULERS}ReduceLROnPlateau"}
+    if not built:
+        return
+    losses = {one.key for training in program.roles.steps() for one in training.direct(Act.BACKWARD)}
+    for call in program.method("step"):
+        made = built.get(call.key)
+        if made is None or not call.node.args:
+            continue
+        value = call.node.args[0]
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _NUMBERS:
+            value = value.func.value
+        name = dotted(value)
+        mode = program.values.constant(made.argument(1, "mode"), made.context, made.order)
+        wrong = (
+            mode in (..., "min") and re.search(r"(?:^|_)(?:acc|accuracy|f1|auc|dice|iou|r2)(?:_|$)", name) is not None
+        )
+        if made.unpacks or (made.argument(1, "mode") is not None and mode is ...):
+            wrong = False
+        if wrong:
+            yield Suspicion(
+                call.node,
+                f"the plateau schedule waits for `{name}` to fall: its mode is `min`",
+                "a better value counts as a worse one",
+                'build the schedule with `mode="max"`',
+                ((made.node, "the mode is `min` by default"),),
+            )
+        elif name and name in losses and _of_one_batch(name, call, program):
+            yield Suspicion(
+                call.node,
+                f"the plateau schedule gets the loss of one training batch, `{name}`",
+                "the loss of one batch",
+                "pass the mean loss of a validation set, once per epoch",
+                ((made.node, "waits for a metric that stops falling"),),
+            )
+
+
+_NUMBERS = ("item", "detach", "cpu", "mean")
+
+
+def _of_one_batch(name: str, call: Call, program: Program) -> bool:
+    """Return True if a name holds the loss of a batch where a schedule gets it."""
+    bindings = program.values.reaching(name, call.context, call.order) or program.values.bindings(name, call.scope)
+    inside = [one for one in bindings if one.how == "=" and one.value is not None]
+    if not inside or any(one.context.deferred for one in inside):
+        return False
+    for one in inside:
+        loop = one.context.loop
+        if loop is None or not program.roles.over_batches(loop):
+            return False
+        value = program.call_at.get(one.value) if one.value is not None else None
+        if value is None or value.method in ("mean", "sum", "stack"):
+            return False
+    return True

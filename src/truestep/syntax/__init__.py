@@ -1,0 +1,42 @@
+"""The model of a file of training code, from its syntax alone: what rules query to suspect failures.
+
+- `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
+- `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
+- `loops`: which loops are loops over batches, epochs or evaluation batches.
+- `models`: the modules that a file defines, their layers and the last operation of their outputs.
+- `names`: qualified names of imported functions and classes.
+- `places`: scopes, loops, calls and bindings.
+- `program`: the model, built once per file, with indexes of calls.
+- `reader`: the one pass over the tree.
+- `training`: a training loop, and what happens to the gradients of its steps.
+- `suspicion`: what a rule yields.
+- `values`: the assignments that reach a use of a name.
+"""
+
+from truestep.syntax.flow import Act, Operation
+from truestep.syntax.kinds import Kind
+from truestep.syntax.names import dotted
+from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
+from truestep.syntax.program import Program
+from truestep.syntax.suspicion import Suspicion
+from truestep.syntax.training import Step, Training
+from truestep.syntax.values import argument, names_in
+
+__all__ = [
+    "Act",
+    "Binding",
+    "Call",
+    "Context",
+    "Guard",
+    "Kind",
+    "Loop",
+    "Operation",
+    "Program",
+    "Scope",
+    "Step",
+    "Suspicion",
+    "Training",
+    "argument",
+    "dotted",
+    "names_in",
+]

@@ -1,0 +1,206 @@
+"""The model of one file, built once and queried by all rules."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from truestep.syntax.flow import Flow
+from truestep.syntax.kinds import Kinds
+from truestep.syntax.loops import Loops
+from truestep.syntax.models import Models
+from truestep.syntax.names import dotted
+from truestep.syntax.places import Call, Context, Loop, Scope
+from truestep.syntax.reader import Reader
+from truestep.syntax.values import Values
+
+
+@dataclass(eq=False)
+class Program:
+    """One file of Python code.
+
+    Args:
+        text: the code.
+        tree: its syntax.
+
+    Raises:
+        RecursionError: the tree is nested too deeply.
+    """
+
+    text: str
+    tree: ast.Module
+    scopes: list[Scope] = field(init=False)
+    calls: list[Call] = field(init=False)
+    """In the order of their evaluation within a scope."""
+    imports: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        reader = Reader(self.tree)
+        self.reader = reader
+        self.module = reader.module
+        self.scopes = reader.scopes
+        self.calls = reader.calls
+        self.imports = reader.imports
+        self._named: dict[str, list[Call]] = {}
+        self._methods: dict[str, list[Call]] = {}
+        self.call_at: dict[ast.AST, Call] = {}
+        for call in self.calls:
+            self.call_at[call.node] = call
+            self._methods.setdefault(call.method, []).append(call)
+            if call.name:
+                self._named.setdefault(call.name, []).append(call)
+        self._inside: dict[Scope, list[Scope]] = {}
+        self._calls_of: dict[Scope, list[Call]] | None = None
+        self.values = Values(self)
+        self.kinds = Kinds(self)
+        self.models = Models(self)
+        self.flow = Flow(self)
+        self.roles = Loops(self)
+
+    @classmethod
+    def from_text(cls, text: str) -> Program:
+        """Return the model of a text.
+
+        Raises:
+            SyntaxError: the text is not Python.
+            ValueError: it contains null bytes.
+            RecursionError: it is nested too deeply.
+
+        >>> program = Program.from_text("import torch.nn.functional as F; F.dropout(x)")
+        >>> [call.name for call in program.calls]
+        ['torch.nn.functional.dropout']
+        """
+        return cls(text, ast.parse(text))
+
+    # Indexes
+
+    def named(self, *names: str) -> list[Call]:
+        """Return the calls of functions by their qualified names."""
+        found = [call for name in names for call in self._named.get(name, ())]
+        return found if len(names) == 1 else sorted(found, key=lambda call: call.order)
+
+    def method(self, *names: str) -> list[Call]:
+        """Return the calls by the last part of the function's name, whatever it belongs to."""
+        return [call for name in names for call in self._methods.get(name, ())]
+
+    def names(self) -> Iterator[str]:
+        """Yield the qualified names that are called."""
+        return iter(self._named)
+
+    @functools.cached_property
+    def loops(self) -> list[Loop]:
+        return [loop for scope in self.scopes for loop in scope.loops]
+
+    def functions(self) -> Iterator[Scope]:
+        return (scope for scope in self.scopes if scope.kind == "function")
+
+    def classes(self) -> Iterator[Scope]:
+        return (scope for scope in self.scopes if scope.kind == "class")
+
+    def inside(self, place: Scope) -> list[Scope]:
+        """Return the functions inside a class or a function, at any depth, without those of inner classes."""
+        known = self._inside.get(place)
+        if known is None:
+            known = []
+            for scope in self.scopes:
+                if scope is not place and scope.kind in ("function", "lambda"):
+                    above = scope.parent
+                    while above is not None and above is not place and above.kind != "class":
+                        above = above.parent
+                    if above is place:
+                        known.append(scope)
+            self._inside[place] = known
+        return known
+
+    def mentions(self, name: str) -> bool:
+        """Return True if a name or an argument contains a text, other than as a method that is called."""
+        loaded = any(name in key for scope in self.scopes for key in (*scope.loads, *scope.bindings))
+        return loaded or any(name in (word.arg or "") for call in self.calls for word in call.node.keywords)
+
+    # Classes and functions of this file
+
+    def lineage(self, owner: Scope) -> list[Scope]:
+        """Return a class and its bases that are defined in this file."""
+        found = [owner]
+        for place in found:
+            node = place.node
+            assert isinstance(node, ast.ClassDef)
+            for base in node.bases:
+                known = self.definition(dotted(base), place.parent or self.module)
+                if known is not None and known.kind == "class" and known not in found:
+                    found.append(known)
+            if len(found) > 20:
+                break
+        return found
+
+    def bases(self, owner: Scope) -> list[str]:
+        """Return the qualified names of the bases of a class, and of its bases in this file, that are elsewhere."""
+        found = []
+        for place in self.lineage(owner):
+            assert isinstance(place.node, ast.ClassDef)
+            for base in place.node.bases:
+                head = base.value if isinstance(base, ast.Subscript) else base
+                if self.definition(dotted(head), place.parent or self.module) is None:
+                    found.append(self.reader.qualified(head, place.parent or self.module) or dotted(head))
+        return found
+
+    def definition(self, name: str, scope: Scope) -> Scope | None:
+        """Return the function or class of this file that a plain name means in a scope."""
+        if not name or "." in name:
+            return None
+        place: Scope | None = scope
+        while place is not None:
+            if place.kind != "class" or place is scope:
+                if name in place.inner:
+                    bindings = place.bindings.get(name, ())
+                    return place.inner[name] if len(bindings) == 1 else None
+                if name in place.bindings:
+                    return None
+            place = place.parent
+        return None
+
+    def methods(self, owner: Scope, name: str) -> Scope | None:
+        """Return the method of a class of this file, also from its bases in this file."""
+        for place in self.lineage(owner):
+            if name in place.inner and place.inner[name].kind == "function":
+                return place.inner[name]
+        return None
+
+    def resolve(self, call: Call) -> Scope | None:
+        """Return the function of this file that a call runs: a function, a method, or the `__init__` of a class."""
+        function = call.node.func
+        if isinstance(function, ast.Name):
+            found = self.definition(function.id, call.scope)
+            if found is not None and found.kind == "class":
+                return self.methods(found, "__init__")
+            return found
+        if not isinstance(function, ast.Attribute):
+            return None
+        owner = self.instance(function.value, call.context, call.order)
+        return None if owner is None else self.methods(owner, function.attr)
+
+    def instance(self, node: ast.expr, context: Context, order: int) -> Scope | None:
+        """Return the class of this file of which an expression is an object."""
+        if isinstance(node, ast.Name) and node.id in ("self", "cls"):
+            return context.scope.owner
+        found, where, _ = self.values.origin(node, context, order)
+        if isinstance(found, ast.Call):
+            made = self.definition(dotted(found.func), where.scope)
+            return made if made is not None and made.kind == "class" else None
+        return None
+
+    def calls_of(self, function: Scope) -> list[Call]:
+        """Return the calls of a function of this file."""
+        if self._calls_of is None:
+            self._calls_of = {}  # a call that needs this map itself is not resolved
+            found: dict[Scope, list[Call]] = {}
+            methods = {scope.node.name for scope in self.functions() if isinstance(scope.node, ast.FunctionDef)}
+            for call in self.calls:
+                if call.method in methods or isinstance(call.node.func, ast.Name):
+                    target = self.resolve(call)
+                    if target is not None:
+                        found.setdefault(target, []).append(call)
+            self._calls_of = found
+        return self._calls_of.get(function, [])
