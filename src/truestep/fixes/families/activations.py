@@ -143,7 +143,7 @@ class LikelihoodOfLogits(_BeforeLoss):
     def edit(self) -> None:
         call = self.call()
         kind, settings = loss_name(self.names, call)
-        if "use `cross_entropy` on the logits" not in self.wanted.help or "logits" not in self.wanted.message:
+        if "use `cross_entropy` on the logits" not in self.wanted.help or self._gets_probabilities():
             raise Uncertain
         new = {"NLLLoss": "CrossEntropyLoss", "nll_loss": "cross_entropy"}.get(kind)
         written = self.program.code(settings.func)
@@ -151,3 +151,12 @@ class LikelihoodOfLogits(_BeforeLoss):
             raise Uncertain
         self.edits.replace(settings.func, re.sub(rf"{kind}$", new, written))
         self.title = f"Use `{new}`, which takes logits"
+
+    def _gets_probabilities(self) -> bool:
+        if "logits" in self.wanted.message:
+            return False
+        try:
+            self.before_loss(_SOFTMAX | _SIGMOID)
+        except Uncertain:
+            return "probabilities where" in self.wanted.message
+        return True

@@ -43,8 +43,8 @@ class ClipBetween(_Clip):
 
     def edit(self) -> None:
         call, statement = self.clip()
-        step = self.call_near("step")
-        if step is None or loop_of(self.program, step) is not loop_of(self.program, call):
+        step = self.call_near("step") or self._step_of_loop(call)
+        if loop_of(self.program, step) is not loop_of(self.program, call):
             raise Uncertain
         target = self.program.statement(step)
         around = loop_of(self.program, step)
@@ -63,6 +63,12 @@ class ClipBetween(_Clip):
                 raise Uncertain
         self.edits.move(unit, "before", target)
         self.title = f"Clip before `{self.program.code(step)}`"
+
+    def _step_of_loop(self, call: cst.Call) -> cst.Call:
+        """Return the only step of an optimizer in the loop around a call."""
+        around = loop_of(self.program, call) or self.program.scope(call)
+        steps = calls(self.program, around, "step")
+        return only(step for step in steps if "sched" not in self.program.code(receiver(step)).lower())
 
     def _check_order(self, unit: Statement, target: Statement) -> None:
         """Raise an error if the clip is where it belongs already."""

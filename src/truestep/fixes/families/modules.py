@@ -50,7 +50,7 @@ class RegisterLayers(Fix):
         Raises:
             Uncertain: the place does not show it, and the finding does not name it.
         """
-        named = re.search(r"make `(self\.\w+)` an `nn\.Module", self.wanted.help)
+        named = re.search(r"`(self\.\w+)`.*`nn\.Module(?:List|Dict)`", self.wanted.help)
         if named is not None:
             return named[1]
         near = self._near()

@@ -100,9 +100,9 @@ class ScheduleInItsUnit(_Schedule):
 
     def edit(self) -> None:
         call, statement = self.schedule_step()
-        if "once per epoch" in self.wanted.help:
+        if re.search(r"once per epoch, after the loop|once per epoch, or make|behind the loop", self.wanted.help):
             self._per_epoch(call, statement)
-        elif re.search(r"after every `[^`]+\.step\(\)`", self.wanted.help):
+        elif re.search(r"(after|behind) every `[^`]+\.step\(\)`", self.wanted.help):
             self._per_step(call, statement)
         else:
             raise Uncertain
