@@ -71,7 +71,7 @@ class Names:
             if (
                 not name.startswith("self.")
                 and isinstance(place, cst.FunctionDef | cst.Lambda)
-                and _is_parameter(place, name)
+                and is_parameter(place, name)
             ):
                 return []
             found = [
@@ -188,7 +188,8 @@ def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _walk(child)
 
 
-def _is_parameter(function: cst.FunctionDef | cst.Lambda, name: str) -> bool:
+def is_parameter(function: cst.FunctionDef | cst.Lambda, name: str) -> bool:
+    """Return True if a function has a parameter of this name."""
     params = function.params
     stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
     every = [*params.posonly_params, *params.params, *params.kwonly_params, *stars]

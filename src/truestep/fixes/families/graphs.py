@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from truestep.fixes.editing.loops import block_of, calls, loop_of
+from truestep.fixes.editing.names import is_parameter
 from truestep.fixes.editing.program import Uncertain, argument, dotted, method, only, receiver
 from truestep.fixes.fix import Fix
 
@@ -34,11 +35,18 @@ class KeepNumber(Fix):
             kept = self._assigned(statement)
         else:
             raise Uncertain
-        if isinstance(kept, cst.Tuple | cst.List | cst.Dict | cst.BaseComp) or _is_free(kept):
+        if isinstance(kept, cst.Tuple | cst.List | cst.Dict | cst.BaseComp) or _is_free(kept) or self._is_passed(kept):
             raise Uncertain
         detached = self.edits.expression(self.program.code(kept), cst.Attribute(cst.Name("x"), cst.Name("y")))
         self.edits.replace(kept, cst.Call(cst.Attribute(detached, cst.Name("detach"))))
         self.title = f"Keep `{self.program.code(kept)}` without its graph"
+
+    def _is_passed(self, kept: cst.BaseExpression) -> bool:
+        """Return True if a value comes from the caller of the function, who may pass numbers as well."""
+        function = self.program.function(kept)
+        return isinstance(function, cst.FunctionDef) and any(
+            is_parameter(function, node.value) for node in self.program.walk(kept, cst.Name) if node.value != "self"
+        )
 
     def _assigned(self, statement: cst.Assign) -> cst.BaseExpression:
         """Return what a statement such as ``total = total + loss`` adds, or ``history[key] = loss`` keeps."""
@@ -72,8 +80,30 @@ class FreeGraph(Fix):
         kept = argument(call, 1, "retain_graph")
         if kept is None or kept.keyword is None or dotted(kept.value) != "True":
             raise Uncertain
+        if self._is_carried(backward=call):
+            raise Uncertain
         self.edits.drop_argument(call, kept)
         self.title = "Remove `retain_graph=True`"
+
+    def _is_carried(self, backward: cst.Call) -> bool:
+        """Return True if the loop computes a value from the one of the pass before, which may have a graph."""
+        loop = loop_of(self.program, backward)
+        for one in self.program.here(loop, cst.Assign) if loop is not None else ():
+            assigned = {dotted(target) for target in _targets(one)} - {""}
+            used = {dotted(node) for node in self.program.walk(one.value, cst.Name, cst.Attribute)}
+            if assigned & used and isinstance(one.value, cst.Call) and method(one.value) not in ("detach", "item"):
+                return True
+        return False
+
+
+def _targets(statement: cst.Assign) -> list[cst.BaseExpression]:
+    """Return the names and attributes that a statement assigns."""
+    found: list[cst.BaseExpression] = []
+    for one in statement.targets:
+        target = one.target
+        several = isinstance(target, cst.Tuple | cst.List)
+        found += [element.value for element in target.elements] if several else [target]  # type: ignore[union-attr]
+    return found
 
 
 class DetachState(Fix):

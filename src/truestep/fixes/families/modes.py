@@ -48,7 +48,7 @@ class _Evaluation(Fix):
                 break
             if isinstance(parent, cst.FunctionDef | cst.ClassDef) or trains(self.program, parent):
                 break
-            if isinstance(parent, cst.For | cst.While | cst.With | cst.If | cst.Try):
+            if isinstance(parent, cst.For | cst.While | cst.With | cst.Try):  # the `if` around it stays outside
                 found = parent
         return found
 
@@ -99,6 +99,8 @@ class EvaluateInEvalMode(_Evaluation):
     def _returns_to_train_mode(self, call: cst.Call, evaluation: Statement) -> bool:
         """Return True if the model is switched to train mode again for each epoch, or is not trained any more."""
         function = self.program.function(call)
+        if not self._may_be_trained(call):
+            return True
         for switch in self.program.walk(self.program.module, cst.Call):
             if method(switch) != "train" or switch.args:
                 continue
@@ -113,6 +115,23 @@ class EvaluateInEvalMode(_Evaluation):
             rest = [one for one in self.program.module.body if self.program.line(one) > self.program.line(evaluation)]
             return not any(trains(self.program, one) for one in rest) and not self._calls_training(rest)
         return False
+
+    def _may_be_trained(self, call: cst.Call) -> bool:
+        """Return False if the optimizers of the file are made of the parameters of other models."""
+        name = dotted(call.func)
+        if not self.names.assignments(name, call):
+            return True
+        made = [
+            self.program.code(one)
+            for one in self.program.walk(self.program.module, cst.Call)
+            if self.names.full(one.func).startswith("torch.optim.")
+            and ".lr_scheduler." not in self.names.full(one.func)
+        ]
+        alone = re.compile(
+            rf"(?<![\w.]){re.escape(name.removeprefix('self.'))}\b|self\.{re.escape(name.removeprefix('self.'))}\b"
+        )
+        direct = all(".parameters()" in text for text in made)
+        return not made or not direct or any(alone.search(text) for text in made)
 
     def _trains_there(self, function: cst.CSTNode) -> bool:
         return trains(self.program, function)
@@ -155,10 +174,10 @@ class RestoreTrainMode(_Evaluation):
             for one in calls(self.program, scope, "train")
             if self.program.code(receiver(one)) == model and not one.args
         ]
-        if any(self.program.inside(one, loops[-1]) for one in switches):
+        if any(self.program.inside(one, batches if place is not batches else loops[-1]) for one in switches):
             raise Uncertain
         before = [one for one in switches if self._is_alone_before(one, loops[-1])]
-        if len(before) == 1:
+        if len(before) == 1 and place is batches:
             self.edits.move(self.program.statement(before[0]), "before", place)
         else:
             self.edits.insert("before", place, f"{model}.train()")

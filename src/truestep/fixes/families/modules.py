@@ -17,7 +17,7 @@ class RegisterLayers(Fix):
 
     rules = ("layers-in-plain-container", "plain-tensor-as-parameter")
     does = "makes a list of layers an `nn.ModuleList`, a dict an `nn.ModuleDict`, a tensor with gradients a parameter"
-    unsafe_if = "a tensor may be meant as a buffer"
+    unsafe_if = "keys of a dict may be other than strings"
 
     def edit(self) -> None:
         tensor = re.match(r"`([\w.]+)(?:\[.*\])?` of `(\w+)` is a plain tensor", self.wanted.message)
@@ -84,7 +84,7 @@ class RegisterLayers(Fix):
                     raise Uncertain
         elif isinstance(made, cst.DictComp):
             if not isinstance(made.key, cst.FormattedString) and not self._is_call_of(made.key, frozenset({"str"})):
-                raise Uncertain
+                self.safe = False  # a key that is no string ends in an error
 
     def _is_call_of(self, node: cst.BaseExpression, names: frozenset[str]) -> bool:
         return isinstance(node, cst.Call) and dotted(node.func) in names

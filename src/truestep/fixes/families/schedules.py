@@ -102,18 +102,17 @@ class ScheduleInItsUnit(_Schedule):
         call, statement = self.schedule_step()
         if re.search(r"once per epoch, after the loop|once per epoch, or make|behind the loop", self.wanted.help):
             self._per_epoch(call, statement)
-        elif re.search(r"(after|behind) every `[^`]+\.step\(\)`", self.wanted.help):
+        elif re.search(r"(after|behind) every `[^`]+\.step\(\)`|into the loop over the batches", self.wanted.help):
             self._per_step(call, statement)
         else:
             raise Uncertain
 
     def _per_epoch(self, call: cst.Call, statement: Statement) -> None:
         loops = loops_of(self.program, statement)
-        if len(loops) < 2:
+        if not loops or block_of(self.program, statement) is not loops[0].body:
             raise Uncertain
-        inner, outer = loops[0], loops[1]
-        unit = alone_in_if(self.program, statement, inner.body)
-        if unit is not statement or block_of(self.program, statement) is not inner.body or not _is_epochs(self, outer):
+        inner, function = loops[0], self.program.function(statement)
+        if not (_is_epochs(self, loops[1]) if len(loops) > 1 else function is not None and not _counts(inner)):
             raise Uncertain
         self.edits.move(statement, "after", inner)
         self.title = f"Call `{self.program.code(call)}` once per epoch"
@@ -128,6 +127,12 @@ class ScheduleInItsUnit(_Schedule):
             raise Uncertain
         self.edits.move(statement, "after", target)
         self.title = f"Call `{self.program.code(call)}` after each step"
+
+
+def _counts(loop: Loop) -> bool:
+    """Return True if a loop goes over numbers, and so perhaps over epochs."""
+    counted = loop.iter if isinstance(loop, cst.For) else None
+    return counted is None or (isinstance(counted, cst.Call) and dotted(counted.func) in ("range", "trange"))
 
 
 def _is_epochs(fix: Fix, loop: Loop) -> bool:
