@@ -47,14 +47,14 @@ def _pass(text: str, wanted: Sequence[Wanted], *, unsafe: bool) -> tuple[str, li
             left.append(one)
             continue
         made.append(fix)
-        moves = _Moves(text, fix.new)
+        moves = Moves(text, fix.new)
         text = fix.new
         waiting = [moved for other in waiting if (moved := moves.wanted(other)) is not None]
         left = [moves.wanted(other) or other for other in left]
     return text, made, left
 
 
-class _Moves:
+class Moves:
     """Where the lines of a text are in a later version of it."""
 
     def __init__(self, old: str, new: str) -> None:

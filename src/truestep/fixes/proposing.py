@@ -28,7 +28,7 @@ def proposed(text: str, wanted: Wanted) -> Proposal | None:
     kinds = [kind for kind in (CallParentheses, all_fixes().get(wanted.rule)) if kind is not None]
     if len(kinds) == 1 and not CallParentheses.covers(wanted.rule):
         return None
-    if text.count("\n") > _LONGEST:
+    if text.count("\n") > _LONGEST or "\r" in text.replace("\r\n", ""):  # line ends of old systems
         return None
     try:
         program = Program(text)

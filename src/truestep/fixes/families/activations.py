@@ -31,6 +31,15 @@ class _BeforeLoss(Fix):
         """
         return Tracer(self.program, self.names, wanted).last(loss_input(self.call()))
 
+    def check_loss(self, *kinds: str) -> None:
+        """Raise an error if the loss is known to be another one than these functions and classes of torch."""
+        try:
+            kind, _ = loss_name(self.names, self.call())
+        except Uncertain:
+            return
+        if kind not in kinds:
+            raise Uncertain
+
     def remove(self, operation: Operation, what: str) -> None:
         """Remove an operation; where other readers of the model lose it too, this is to be reviewed."""
         operation.undo(self.edits)
@@ -46,6 +55,7 @@ class CrossEntropyOfLogits(_BeforeLoss):
     unsafe_if = "the softmax is in the model, whose outputs others read too"
 
     def edit(self) -> None:
+        self.check_loss("CrossEntropyLoss", "cross_entropy")
         self.remove(self.before_loss(_SOFTMAX), "softmax")
 
 
@@ -57,6 +67,7 @@ class BinaryCrossEntropyOfLogits(_BeforeLoss):
     unsafe_if = "the sigmoid is in the model, whose outputs others read too, and the loss has weights"
 
     def edit(self) -> None:
+        self.check_loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")
         operation = self.before_loss(_SIGMOID)
         if operation.local:
             self.remove(operation, "sigmoid")

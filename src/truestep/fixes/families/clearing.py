@@ -144,9 +144,13 @@ class ClearBeforeBackward(_Clearing):
         if isinstance(before, cst.BaseSmallStatement) and self.program.line(before) <= self.program.line(statement):
             check_move(self.program, statement, before)
             self.edits.move(statement, "before", before)
-        elif isinstance(after, cst.BaseSmallStatement):
+        elif isinstance(after, cst.BaseSmallStatement) and before is None and self._is_before(statement, after):
             check_move(self.program, statement, after)
             self.edits.move(statement, "after", after)
             self.title = f"Call `{self.program.code(clear)}` after the step"
         else:
             raise Uncertain
+
+    def _is_before(self, first: Statement, second: Statement) -> bool:
+        one, other = self.program.span(first).start, self.program.span(second).start
+        return (one.line, one.column) < (other.line, other.column)

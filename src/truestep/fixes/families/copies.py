@@ -88,6 +88,7 @@ class RestoreBest(Fix):
     rules = ("worst-weights-kept",)
     does = "turns the comparison round, and begins at the other end of the range"
     unsafe_if = "always"
+    needs_finding = True
 
     def edit(self) -> None:
         statement = self.statement()
@@ -101,6 +102,8 @@ class RestoreBest(Fix):
         if turned is None or len(starts) != 1:
             raise Uncertain
         least = isinstance(operator, cst.GreaterThan)
+        if f"with the {'largest' if least else 'smallest'} `" not in self.wanted.message:
+            raise Uncertain
         if _is_end(self.program.code(starts[0]), least=least):
             raise Uncertain
         self.edits.change(operator, lambda _: turned())

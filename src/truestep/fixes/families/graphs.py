@@ -91,7 +91,7 @@ class FreeGraph(Fix):
         for one in self.program.here(loop, cst.Assign) if loop is not None else ():
             assigned = {dotted(target) for target in _targets(one)} - {""}
             used = {dotted(node) for node in self.program.walk(one.value, cst.Name, cst.Attribute)}
-            if assigned & used and isinstance(one.value, cst.Call) and method(one.value) not in ("detach", "item"):
+            if assigned & used and (used - assigned or isinstance(one.value, cst.Call)) and not _is_free(one.value):
                 return True
         return False
 
