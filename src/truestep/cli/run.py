@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ import typer
 
 from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, load_options
-from truestep.errors import TorchMissing, UnwritableFolder
+from truestep.errors import TorchMissing, UnwritableFolder, UsageError
 from truestep.supervision.launching.launch import Target, launch
 from truestep.supervision.launching.watched_program import Beside, WatchedProgram
 from truestep.supervision.ranks import Ranks
@@ -67,6 +68,15 @@ def run(
         bool,
         typer.Option("--to-tracker", help="Write findings and curves to the script's trackers too."),
     ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Show the fixes of the findings as a diff after the report.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --fix: edit the files, except for fixes that must be reviewed.")
+    ] = False,
+    unsafe_fixes: Annotated[
+        bool, typer.Option("--unsafe-fixes", help="With --write: make fixes that must be reviewed as well.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -90,11 +100,18 @@ def run(
         to_tracker=to_tracker,
         quiet=quiet or None,
     )
+    if (write and not fix) or (unsafe_fixes and not write):
+        raise UsageError(
+            f"--{'write' if write else 'unsafe-fixes'} has no effect alone",
+            expected="expected --fix, which shows fixes, before --write, which makes them",
+            remedy="write `--fix --write`" + (" `--unsafe-fixes`" if unsafe_fixes else ""),
+        )
     beside = _status_line(options) if live else None
+    reported = _to_trackers() if to_tracker else _write
     supervise(
         Target(script, tuple(arguments or ()), module),
         options,
-        write=_to_trackers() if to_tracker else _write,
+        write=_with_fixes(reported, edit=write, unsafe=unsafe_fixes) if fix else reported,
         beside=beside,
     )
 
@@ -118,6 +135,21 @@ def _to_trackers() -> Callable[[Summary, Options, TextIO], str]:
     trackers = ScriptTrackers()
     trackers.follow()
     return lambda *report: "; ".join(filter(None, [_write(*report), trackers.write(report[0])]))
+
+
+def _with_fixes(
+    reported: Callable[[Summary, Options, TextIO], str], *, edit: bool, unsafe: bool
+) -> Callable[[Summary, Options, TextIO], str]:
+    """Return a function that writes the report, then the fixes of its findings, and makes them where that is asked."""
+    begun = time.time()
+
+    def write(summary: Summary, options: Options, stream: TextIO) -> str:
+        from truestep.report.fixes import offered
+
+        wrote = reported(summary, options, stream)
+        return "; ".join(filter(None, [wrote, offered(summary.shown(), stream, edit=edit, unsafe=unsafe, begun=begun)]))
+
+    return write
 
 
 def supervise(
