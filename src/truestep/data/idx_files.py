@@ -12,8 +12,8 @@ import torch
 
 from truestep.data._files import contents
 from truestep.data._samples import Transform
-from truestep.data.preprocessing.of_pictures import Pictures
 from truestep.data.pictures.pixels import Numbers, Pixels, fits_in_memory
+from truestep.data.preprocessing.of_pictures import Pictures
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData, UnscaledImages
 

@@ -52,7 +52,7 @@ CAUSES = (
     ),
     Cause(
         "data-dependent-control-flow",
-        r"(Could not guard on data-dependent|data-dependent expression Eq\().* @ .*\b(if|while|assert|elif|and|or|not)\b",
+        r"Could not guard on data-dependent.* @ .*\b(if|while|assert|elif|and|or|not)\b",
         "chooses what is computed by the values of a tensor",
         "a graph is the record of one way through forward, and would compute that way for every input",
         f"write {TORCH_COND}",

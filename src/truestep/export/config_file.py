@@ -1,4 +1,4 @@
-"""`config.json`: inputs and outputs of an export, how its model is built again, its preprocessing and its comparison."""
+"""`config.json`: inputs and outputs of an export, the way to build its model, its preprocessing and its comparison."""
 
 from __future__ import annotations
 

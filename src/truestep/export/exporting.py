@@ -195,9 +195,10 @@ def _differs(model: nn.Module, format: str, found: Comparison) -> ExportDiffers:
     worst = found.worst
     shapes = ", ".join(f"{name} {shape}" for name, shape in worst.shapes.items())
     failed = sum(bool(row.fault) or row.relative > found.tolerance for row in found.rows)
+    calls = f"{failed} of {len(found.rows)} calls"
     got = worst.fault or f"a relative difference of {worst.relative:.2g} (absolute {worst.largest:.2g})"
     return ExportDiffers(
-        f"the export of {type(model).__name__} to {format} differs from the model in {failed} of {len(found.rows)} calls",
+        f"the export of {type(model).__name__} to {format} differs from the model in {calls}",
         expected=f"expected at most {found.tolerance:.0e}, got for {shapes}: {got}",
         remedy="write forward for every size of the batch: no squeeze() without a dimension, no branch on a size"
         if worst.fault or worst.kind == "edge"

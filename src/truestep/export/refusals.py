@@ -170,7 +170,7 @@ def quiet() -> Iterator[None]:
     """Keep torch from logging and printing its own reports of errors, which are explained here."""
     before, errors = logging.root.manager.disable, sys.stderr
     logging.disable(logging.CRITICAL)
-    sys.stderr = _Nowhere()  # type: ignore[assignment]
+    sys.stderr = _Nowhere()
     try:
         yield
     finally:

@@ -49,7 +49,7 @@ def free_dimensions(
         )
         dims[name] = {0: _DIM.DYNAMIC} if batched else {}
         if dynamic is not None:
-            dims[name] |= {at: _DIM.DYNAMIC for at in dynamic.get(name, ())}
+            dims[name] |= dict.fromkeys(dynamic.get(name, ()), _DIM.DYNAMIC)
             continue
         for at in range(1, tensors[0].dim()):
             if len({tensor.shape[at] for tensor in tensors}) > 1:

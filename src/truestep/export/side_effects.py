@@ -56,13 +56,12 @@ class Watch:
         """Return the attributes and buffers that changed since."""
         found = []
         for name, module in self._model.named_modules():
-            before, now = self._attributes.get(name, {}), _state(module)
-            for attribute in now:
-                if attribute not in before or not _equal(before[attribute], now[attribute]):
-                    found.append(Change(name, attribute, _assigned(type(module), attribute)))
+            old, now = self._attributes.get(name, {}), _state(module)
+            changed = [each for each in now if each not in old or not _equal(old[each], now[each])]
+            found += [Change(name, each, _assigned(type(module), each)) for each in changed]
         for name, buffer in self._model.named_buffers():
             before = self._buffers.get(name)
-            if before is None or before.shape != buffer.shape or not bool(torch.equal(before, buffer)):
+            if before is None or before.shape != buffer.shape or not torch.equal(before, buffer):
                 owner, _, attribute = name.rpartition(".")
                 module = self._model.get_submodule(owner)
                 found.append(Change(owner, attribute, _assigned(type(module), attribute)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 
@@ -47,7 +48,7 @@ def _signature(found: Exported) -> str:
     return ", ".join(f"{each['name']} {each['dtype']} {_shape(each['shape'])}" for each in found.config["inputs"])
 
 
-def _shape(shape: list[int | str]) -> str:
+def _shape(shape: Sequence[int | str]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 

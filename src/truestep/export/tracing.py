@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -174,8 +175,8 @@ def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
             except Exception:  # whatever it was, the usual way decides
                 return trace(shapes)
     except Exception as error:  # torch raises many types
-        if "Constraints violated" in str(error) or "specializ" in str(error) and "data-dependent" not in str(error):
-            auto = {name: {dim: torch.export.Dim.AUTO for dim in free} for name, free in dims.items()}
+        if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
+            auto = {name: dict.fromkeys(free, torch.export.Dim.AUTO) for name, free in dims.items()}
             line, dimension = fixed_sizes(lambda: trace(_spec(module, call, auto)))
             raise refusal(causes.FIXED_SIZE, line, detail=dimension, name=type(module).__name__) from error
         raise explained(error, module) from error
@@ -184,12 +185,11 @@ def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
 @contextmanager
 def _sizes_of_one() -> Iterator[None]:
     """Trace without assuming that no size is 0 or 1, so that one word, or a difference of lengths of 1, is accepted."""
-    from torch.fx.experimental import _config
-
-    if not hasattr(_config, "backed_size_oblivious"):
+    config: Any = importlib.import_module("torch.fx.experimental._config")
+    if not hasattr(config, "backed_size_oblivious"):
         yield
         return
-    with _config.patch(backed_size_oblivious=True):
+    with config.patch(backed_size_oblivious=True):
         yield
 
 
@@ -216,7 +216,7 @@ def _spec(module: nn.Module, call: Call, dims: Dims) -> dict[str, Any]:
 @contextmanager
 def _without_cache(model: nn.Module) -> Iterator[None]:
     """Switch the cache of models of transformers off: an exported call has no state of earlier ones."""
-    config = getattr(model, "config", None)
+    config: Any = getattr(model, "config", None)
     if getattr(config, "use_cache", None) is not True:
         yield
         return

@@ -1,6 +1,7 @@
 """Classify clothes: FashionMNIST, 55,000 images for training, 5,000 for validation, 10,000 for the test.
 
     python train.py --data data/fashion-mnist --max-epochs 4
+    python train.py --predict shirt.png coat.png
 
 Its four files are at https://github.com/zalandoresearch/fashion-mnist. For your own pictures, in one folder per
 class, replace ts.data.idx(...) with ts.data.images("photos/train", size=28, channels=1).
@@ -25,9 +26,27 @@ class Settings(ts.Settings):
     """Images in a batch."""
     lr: float = 4e-3
     """Peak learning rate."""
+    predict: tuple[Path, ...] = ()
+    """Pictures to classify with the best checkpoint of the run in `out`, without training."""
+
+
+class Net(nn.Sequential):
+    """Two convolutions, each with a pooling, and two linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Flatten(), nn.Dropout(0.25), nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Dropout(0.25)),
+            nn.Linear(128, 10),
+        )
 
 
 settings = Settings.from_flags(out="runs/images", max_epochs=4)
+if settings.predict:
+    for answer in ts.Trained(settings.out).predict(Net(), settings.predict):
+        print(answer)
+    raise SystemExit
 run = ts.Run(settings)
 
 
@@ -43,18 +62,6 @@ train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels
 train = run.loader(train_set, settings.batch_size, shuffle=True, transform=mirror)
 val = run.loader(val_set, batch_size=500)
 test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **scale), batch_size=500)
-
-
-class Net(nn.Sequential):
-    """Two convolutions, each with a pooling, and two linear layers."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            *(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Flatten(), nn.Dropout(0.25), nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Dropout(0.25)),
-            nn.Linear(128, 10),
-        )
 
 
 model = run.model(Net())

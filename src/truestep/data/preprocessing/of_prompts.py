@@ -53,7 +53,7 @@ class Prompts(Preparation):
         if strange:
             raise BadInputs(
                 f"{source} has the character {strange[0]!r}",
-                expected=f"expected the {len(self.classes)} characters of the training: {''.join(self.classes).strip()}",
+                expected=f"expected the {len(self.classes)} of the training: {''.join(self.classes).strip()}",
                 remedy="replace it, or train with a text that has it",
             )
         return torch.tensor([self._tokens[character] for character in text], dtype=torch.int64)

@@ -63,7 +63,7 @@ class Rows(Preparation):
             numbers=tuple(plan["numbers"]),
             onehot={name: tuple(found) for name, found in plan["onehot"].items()},
             codes={name: tuple(found) for name, found in plan["codes"].items()},
-            missing={name: choice for name, choice in plan["missing"]},
+            missing=dict(map(tuple, plan["missing"])),
             target=plan["target"],
             classes=tuple(plan["classes"]),
             standardize=plan["standardize"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import logging
 import warnings
@@ -82,7 +83,8 @@ def _first_cause(error: BaseException) -> Exception:
 def load(path: Path) -> tuple[Loaded, str]:
     """Return a function that calls the written model, and the name and version of its runtime."""
     import onnx
-    import onnxruntime
+
+    onnxruntime: Any = importlib.import_module("onnxruntime")
 
     logging.getLogger("onnxruntime").setLevel(logging.ERROR)
     onnx.checker.check_model(str(path))

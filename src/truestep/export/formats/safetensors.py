@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_model, save_model
@@ -30,8 +32,8 @@ def load(path: Path) -> tuple[Loaded, str]:
     load_model(model, str(path), strict=True)
     model.eval()
 
-    def call(args: object, kwargs: object) -> object:
+    def call(args: Sequence[torch.Tensor], kwargs: dict[str, torch.Tensor]) -> Any:
         with torch.no_grad():
-            return model(*args, **kwargs)  # type: ignore[misc]
+            return model(*args, **kwargs)
 
     return call, f"{described['factory']}, torch {torch.__version__}"

@@ -86,4 +86,4 @@ def answers(sources: Sequence[str], outputs: torch.Tensor, classes: Sequence[str
     else:
         return [Answer(source, output, {}) for source, output in zip(sources, outputs, strict=True)]
     ranked = [sorted(zip(classes, row, strict=True), key=lambda pair: -pair[1]) for row in shares.tolist()]
-    return [Answer(*parts, dict(pairs)) for *parts, pairs in zip(sources, outputs, ranked, strict=True)]
+    return [Answer(*each, dict(pairs)) for each, pairs in zip(zip(sources, outputs, strict=True), ranked, strict=True)]

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from truestep.errors import BadSettings, SeveralProcesses
 from truestep.export.exporting import Exported, export
 from truestep.export.factories import build
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.listing import find
 from truestep.loop.checkpoint.weights import load_weights
 from truestep.loop.inference.record import record_of
+from truestep.loop.process.terminal import say
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    from truestep.loop.loading.given import GivenLoader
+    from truestep.loop.loading.loader import Loader
+    from truestep.loop.ranks.strategy import Strategy
+    from truestep.loop.run.evaluation import Evaluation
+    from truestep.loop.run.registry import Parts
 
 
 def export_checkpoint(
@@ -69,3 +81,45 @@ def origin_of(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
         "epoch": checkpoint.epoch,
         "metric": checkpoint.metric,
     }
+
+
+def export_of_run(
+    model: nn.Module,
+    loader: Loader | GivenLoader | DataLoader[Any],
+    *,
+    to: str,
+    out: str | Path | None,
+    evaluation: Evaluation,
+    parts: Parts,
+    strategy: Strategy,
+    step: int,
+    folder: Path | None,
+    **options: Any,
+) -> Exported:
+    """Export a model of a run with its current weights; see `Run.export`."""
+    if strategy.world_size > 1:
+        raise SeveralProcesses(
+            f"run.export() was called in {strategy.world_size} processes",
+            expected="expected one process: an export is written once",
+            remedy="save a checkpoint, and export it with `truestep export`",
+        )
+    if out is None and folder is None:
+        raise BadSettings(
+            "the run has no folder for the export",
+            expected="expected out=",
+            remedy='pass out="exports/name" to run.export()',
+        )
+    target = Path(out) if out is not None else Path(folder or "") / "export" / to
+    averages = {name: followed.average.model for name, followed in parts.averaging.shelf.items()}
+    named = next((name for name, one in (parts.models | averages).items() if one is model), None)
+    found = export(
+        model,
+        target,
+        to=to,
+        batches=evaluation.batches(loader),
+        origin={"name": named, "step": step},
+        preprocessing=parts.record.preprocessing,
+        **options,
+    )
+    say(f"truestep: {found}")
+    return found

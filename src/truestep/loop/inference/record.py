@@ -31,7 +31,7 @@ class Record:
     def meet(self, dataset: object) -> None:
         """Take the preprocessing of a data set, if the run has none."""
         if self.preprocessing is None:
-            preparation = getattr(dataset, "preparation", None)
+            preparation: Any = getattr(dataset, "preparation", None)
             if callable(getattr(preparation, "document", None)):
                 self.preprocessing = preparation.document()
 
