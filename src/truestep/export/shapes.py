@@ -66,8 +66,13 @@ def example(calls: Sequence[Call], dims: Dims) -> Call:
         calls: calls of the model.
         dims: free dimensions of each input.
     """
-    call = max(calls, key=lambda one: min((one.tensors[at].shape[d] for at, d in _places(one, dims) if d), default=0))
-    return call.rows(max(2, min(call.size, 8))) if any(0 in free for free in dims.values()) else call
+
+    def least(call: Call) -> tuple[int, int]:
+        sizes = (call.tensors[at].shape[dim] for at, dim in _places(call, dims) if dim)
+        return min(sizes, default=0), call.size
+
+    call = max(calls, key=least)
+    return call.rows(max(2, call.size)) if any(0 in free for free in dims.values()) else call
 
 
 def _places(call: Call, dims: Dims) -> list[tuple[int, int]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
+import random
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -229,16 +231,21 @@ def _without_cache(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _restored(model: nn.Module) -> Iterator[None]:
-    """Restore buffers and the user's attributes that a forward pass changes."""
+    """Restore buffers, the user's attributes and the random states that a forward pass changes."""
     held = [(module, dict(vars(module))) for module in model.modules()]
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     own_values = [value for _, own in held for name, value in own.items() if name not in OF_TORCH]
     containers = [(value, copy.copy(value)) for value in own_values if type(value) in (list, dict, set)]
-    state = torch.random.get_rng_state()
+    state, python = torch.random.get_rng_state(), random.getstate()
+    numpy = sys.modules.get("numpy")
+    arrays = None if numpy is None else numpy.random.get_state()
     try:
         yield
     finally:
         torch.random.set_rng_state(state)
+        random.setstate(python)
+        if numpy is not None and arrays is not None:
+            numpy.random.set_state(arrays)
         with torch.no_grad():
             for buffer, before in buffers:
                 buffer.copy_(before)

@@ -57,11 +57,12 @@ def mirror(x, y):
 
 # data: images of shape (1, 28, 28) with mean 0 and standard deviation 1, labels from 0 to 9
 folder = settings.data / "fashion-mnist" if (settings.data / "fashion-mnist").is_dir() else settings.data
-scale = {"mean": 0.2860, "std": 0.3530}
-train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels", **scale).split(55_000, seed=0)
+clothes = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"]
+read = {"mean": 0.2860, "std": 0.3530, "classes": clothes}
+train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels", **read).split(55_000, seed=0)
 train = run.loader(train_set, settings.batch_size, shuffle=True, transform=mirror)
 val = run.loader(val_set, batch_size=500)
-test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **scale), batch_size=500)
+test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **read), batch_size=500)
 
 
 model = run.model(Net())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -77,13 +78,11 @@ class Arrays(Preparation):
             BadData: the file cannot be read.
         """
         values = _numbers(path)
-        size = 1
-        for part in self.shape:
-            size *= part
-        if tuple(values.shape) == self.shape:
-            values = values.unsqueeze(0)
-        elif tuple(values.shape[1:]) != self.shape and values.dim() == 2 and values.shape[1] == size:
-            values = values.reshape(-1, *self.shape)  # a line for each sample
+        given, own = _without_ones(values.shape), _without_ones(self.shape)
+        if given == own and tuple(values.shape[1:]) != self.shape:
+            values = values.reshape(1, *self.shape)
+        elif _without_ones(values.shape[1:]) == own or values.shape[1:] == (math.prod(self.shape),):
+            values = values.reshape(-1, *self.shape)  # without channels, or with a line for each sample
         if tuple(values.shape[1:]) != self.shape:
             raise BadInputs(
                 f"{path} has samples of shape {tuple(values.shape[1:])}",
@@ -99,6 +98,10 @@ class Arrays(Preparation):
         made = self(values.to(self.dtype))
         place = "" if len(made) == 1 else ", sample {}"
         return [Prepared(f"{path}{place.format(at + 1)}", (row,)) for at, row in enumerate(made)]
+
+
+def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
 
 
 def normalized(values: torch.Tensor, mean: Statistics | None, std: Statistics | None) -> torch.Tensor:
