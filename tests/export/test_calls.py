@@ -74,8 +74,17 @@ def test_edges_have_one_two_an_odd_number_and_all_samples():
     tokens = torch.arange(40).view(8, 5)
     calls = [Call((tokens, torch.full((8,), 5)), {}, ("tokens", "lengths"))]
     edges = edge_calls(calls, free_dimensions(calls))
-    assert [tuple(edge.tensors[0].shape) for edge in edges] == [(1, 5), (2, 5), (7, 5), (8, 5), (2, 1), (2, 2), (2, 3)]
-    assert edges[-3].tensors[1].tolist() == [1, 1]
+    assert [kind for kind, _ in edges] == ["edge"] * 4 + ["short"] * 3
+    assert [tuple(edge.tensors[0].shape) for _, edge in edges] == [
+        (1, 5),
+        (2, 5),
+        (7, 5),
+        (8, 5),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+    ]
+    assert edges[-3][1].tensors[1].tolist() == [1, 1]
 
 
 def test_files_of_each_kind_are_read(tmp_path):
@@ -131,7 +140,7 @@ def test_a_script_with_a_training_is_not_imported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "train_now.py").write_text("import truestep as ts\nrun = ts.Run()\ndef net(): ...\n")
-    with pytest.raises(UsageError, match="would start the training in .*train_now.py, line 2"):
+    with pytest.raises(UsageError, match=r"would start the training in .*train_now\.py, line 2"):
         build("train_now:net", {})
 
 

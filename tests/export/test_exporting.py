@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from truestep.errors import ExportDiffers, FileExists, PackageMissing, UsageError
-from truestep.export import comparing, export
+from truestep.export import export
 from truestep.export.exporting import CONFIG
 from truestep.export.formats import onnx, pt2
 
@@ -72,18 +72,12 @@ def altered(monkeypatch):
 
 
 def test_an_export_that_differs_is_an_error_and_leaves_nothing(tmp_path, altered):
-    class Copied(Net):
-        """Keeps its own weights while those of the graph change."""
-
     with pytest.raises(ExportDiffers) as caught:
-        model = Copied()
-        expected = comparing.leaves(model.eval()(torch.zeros(1, 4)))
-        export(model, tmp_path / "made", to="pt2", batches=batches(1))
+        export(Net(), tmp_path / "made", to="pt2", batches=batches(1))
     assert caught.value.exit_code == 1
     assert "differs from the model in 5 of 5 calls" in caught.value.happened
     assert "expected at most 1e-04, got for x [" in caught.value.expected
     assert list(tmp_path.iterdir()) == []
-    assert expected
 
 
 def test_a_tolerance_is_respected(tmp_path, altered):
@@ -196,3 +190,5 @@ def test_a_model_of_transformers_is_exported(tmp_path, to):
     assert found.comparison.passed
     assert [each["name"] for each in found.config["inputs"]] == ["input_ids", "attention_mask"]
     assert all(each["shape"] == ["batch", "length"] for each in found.config["inputs"])
+    if to == "pt2":
+        assert any(note.startswith("the export refuses input_ids [2, 1]") for note in found.notes)

@@ -42,9 +42,8 @@ def main(folder: Path, name: str, reference: Path, result: Path) -> None:
                     outputs = leaves(call(args, kwargs))
             except Exception as error:
                 said = " ".join(str(error).split())
-                rows.append(
-                    {"fault": f"{type(error).__name__}: {said[:300]}", "largest": math.inf, "relative": math.inf}
-                )
+                fault = f"{type(error).__name__}: {said[:160]}"
+                rows.append({"fault": fault, "raised": True, "largest": math.inf, "relative": math.inf})
                 continue
             rows.append(compared(expected, outputs))
     document["imported"] = [module for module in held["forbidden"] if module in sys.modules]

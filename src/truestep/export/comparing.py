@@ -32,7 +32,7 @@ class Row:
     Attributes:
         shapes: shapes of the inputs by name.
         size: size of the batch.
-        kind: "real" for a batch of the loader, "edge" for another shape.
+        kind: "real" for a batch of the loader, "edge" for another size of it, "short" for short other dimensions.
         largest: largest absolute difference.
         relative: that, divided by the largest absolute value of the output.
         fault: an error of the export, or another shape or type of an output; "" without one.
@@ -54,11 +54,13 @@ class Comparison:
         runtime: name and version of what ran the export.
         rows: one for each call.
         tolerance: largest relative difference that is allowed.
+        limits: short inputs that the export refuses, with its message.
     """
 
     runtime: str
     rows: tuple[Row, ...]
     tolerance: float
+    limits: tuple[str, ...] = ()
 
     @property
     def largest(self) -> float:
@@ -161,7 +163,16 @@ def compare(
         )
         for (kind, call), row in zip(calls, document["rows"], strict=True)
     ]
-    return Comparison(document["runtime"], tuple(rows), tolerance)
+    refused = [
+        row.kind == "short" and made.get("raised", False) for row, made in zip(rows, document["rows"], strict=True)
+    ]
+    limits = tuple(
+        f"the export refuses {', '.join(f'{name} {shape}' for name, shape in row.shapes.items())}: {row.fault}"
+        for row, out in zip(rows, refused, strict=True)
+        if out
+    )
+    kept = tuple(row for row, out in zip(rows, refused, strict=True) if not out)
+    return Comparison(document["runtime"], kept, tolerance, limits)
 
 
 def _own_path() -> str:

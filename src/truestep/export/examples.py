@@ -46,19 +46,21 @@ def calls_from(model: nn.Module, batches: Iterable[Any], chosen: Chosen | None, 
     return calls
 
 
-def edge_calls(calls: Sequence[Call], dims: Dims) -> list[Call]:
-    """Return calls with 1 sample, 2, an odd number and the largest number, and with short free dimensions.
+def edge_calls(calls: Sequence[Call], dims: Dims) -> list[tuple[str, Call]]:
+    """Return calls of the kind "edge", with 1 sample, 2, an odd number and the largest number, and of the kind "short".
+
+    Short calls have 1, 2 or 3 in the free dimensions besides the batch.
 
     Args:
         calls: calls with real inputs.
         dims: free dimensions of each input.
     """
     largest = max(calls, key=lambda call: call.size)
-    edges: list[Call] = []
+    edges: list[tuple[str, Call]] = []
     if any(0 in free for free in dims.values()):
         size = max(largest.size, 4)
         odd = size - 1 if size % 2 == 0 else size - 2
-        edges += [largest.rows(count) for count in dict.fromkeys((1, 2, odd, size))]
+        edges += [("edge", largest.rows(count)) for count in dict.fromkeys((1, 2, odd, size))]
     lengths = {
         largest.tensors[at].shape[dim]
         for at, name in enumerate(largest.names)
@@ -67,7 +69,7 @@ def edge_calls(calls: Sequence[Call], dims: Dims) -> list[Call]:
     }
     few = largest.rows(min(2, largest.size)) if edges else largest
     for length in sorted({1, 2, 3} - lengths) if lengths else ():
-        edges.append(_cut(few, dims, length))
+        edges.append(("short", _cut(few, dims, length)))
     return edges
 
 

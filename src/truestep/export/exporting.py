@@ -148,6 +148,7 @@ def export(
                 tolerance=tolerance_for(own) if tolerance is None else tolerance,
                 forbidden=_modules(own) if writer.TRACED else (),
             )
+            notes += found.limits
             config["comparison"] = config_file.compared(found)
             if not found.passed:
                 raise _differs(own, to, found)
@@ -157,14 +158,14 @@ def export(
 
 
 def _eager(
-    model: nn.Module, calls: Sequence[Call], edges: Sequence[Call]
+    model: nn.Module, calls: Sequence[Call], edges: Sequence[tuple[str, Call]]
 ) -> tuple[list[tuple[str, Call]], list[Any], list[str]]:
     """Return kinds and calls with the outputs of the model; an edge that the model refuses is a note."""
     pairs: list[tuple[str, Call]] = []
     outputs: list[Any] = []
     notes: list[str] = []
     with evaluating(model):
-        for kind, call in (*(("real", call) for call in calls), *(("edge", call) for call in edges)):
+        for kind, call in (*(("real", call) for call in calls), *edges):
             given = call.copied()
             try:
                 output = model(*given.args, **given.kwargs)

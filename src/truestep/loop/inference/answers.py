@@ -42,8 +42,12 @@ class Answer:
             said = ", ".join(f"{name} {probability:.1%}" for name, probability in shown)
         else:
             numbers = self.output.flatten()
-            said = ", ".join(f"{number:,.6g}" for number in numbers[:8].tolist()) + (" ..." if len(numbers) > 8 else "")
+            said = ", ".join(map(_shown, numbers[:8].tolist())) + (" ..." if len(numbers) > 8 else "")
         return f"{self.source}: {said}"
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if 1e5 <= abs(number) < 1e15 else f"{number:.6g}"
 
 
 def answers(sources: Sequence[str], outputs: torch.Tensor, classes: Sequence[str]) -> list[Answer]:
