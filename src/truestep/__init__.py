@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from truestep import data, debugging, errors, schedules, testing
     from truestep.findings import Confidence, Finding, Severity, Verdict
     from truestep.loop.checkpoint.weights import load_weights
+    from truestep.loop.inference.trained import Trained
     from truestep.loop.loading.loader import Loader
     from truestep.loop.log.mean import Mean
     from truestep.loop.run.run import Run
@@ -41,6 +42,7 @@ __all__ = [
     "Session",
     "Settings",
     "Severity",
+    "Trained",
     "Verdict",
     "__version__",
     "data",
@@ -66,6 +68,7 @@ _HOMES = {
     "Mean": "truestep.loop.log.mean",
     "Run": "truestep.loop.run.run",
     "Settings": "truestep.loop.settings.settings",
+    "Trained": "truestep.loop.inference.trained",
     "effective_batch_size": "truestep.model.scaling",
     "freeze": "truestep.model.freeze",
     "load_weights": "truestep.loop.checkpoint.weights",

@@ -30,11 +30,14 @@ TrueStepError
 │   ├── UnsavableState   state for a checkpoint that cannot be restored from a file
 │   ├── BadCheckpoint    a checkpoint that is missing, damaged or from another run
 │   ├── KeysDoNotMatch   weights with other names or shapes than the model
+│   ├── BadInputs        inputs that do not fit a model, or the preprocessing of its training
+│   ├── NotExportable    a model that torch.export cannot record, with the line that stops it
 │   ├── FolderInUse      another run is writing into the folder
 │   ├── StorageUnavailable   a remote storage could not be read or written when a run started
 │   ├── SeveralProcesses a run in one of several processes
 │   ├── NoExperiment     the script did not do the thing that an experiment compares (exit code 3)
 │   └── BadRecord        an unreadable record
+├── ExportDiffers        an exported model whose outputs differ from those of the model (exit code 1)
 ├── DiskFull             a checkpoint did not fit on the disk; earlier ones are intact
 ├── NothingMeasured      a mean was read before its first update
 ├── OpenWindow           a loop was left in the middle of an accumulation window
@@ -274,6 +277,36 @@ class KeysDoNotMatch(UsageError):
     """The names or shapes of saved weights do not match the model."""
 
     slug = "keys-do-not-match"
+
+
+class BadInputs(UsageError):
+    """The inputs do not fit the model, or the preprocessing that it was trained with."""
+
+    slug = "bad-inputs"
+
+
+class NotExportable(UsageError):
+    """A model cannot be exported; the message has the line that stops it.
+
+    Args:
+        happened: description of the error, without a full stop.
+        cause: slug of the cause, such as "data-dependent-control-flow".
+        expected: the reason that a graph cannot contain it; may be empty.
+        remedy: one imperative sentence.
+    """
+
+    slug = "not-exportable"
+
+    def __init__(self, happened: str, *, cause: str, expected: str = "", remedy: str = "") -> None:
+        self.cause = cause
+        super().__init__(f"{happened} [{cause}]", expected=expected, remedy=remedy)
+
+
+class ExportDiffers(TrueStepError):
+    """The outputs of an exported model differ from those of the model by more than the tolerance."""
+
+    slug = "export-differs"
+    exit_code = 1
 
 
 class SeveralProcesses(UsageError):

@@ -1,6 +1,8 @@
 """The programs that `truestep new` writes, on real data: each runs, learns, and is quiet under supervision."""
 
 import json
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,21 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+DISTRICT = (
+    "longitude,latitude,housing_median_age,total_rooms,total_bedrooms,population,households,median_income,"
+    "ocean_proximity\n-122.23,37.88,41.0,880.0,129.0,322.0,126.0,8.3252,NEAR BAY\n"
+)
+NEW = {
+    "digits": ("csv", ",".join(["0", "8", "16", "8"] * 16), r".*new\.csv: \d \d+\.\d%, "),
+    "images": ("png", "", r".*new\.png: [a-zA-Z-]+ \d+\.\d%, "),
+    "table": ("csv", DISTRICT, r".*new\.csv: [1-9][\d,.]+\n$"),
+    "text": ("txt", "a fine film\nfar too long\n", r".*line 1: (good|bad) .*%\n.*line 2: (good|bad) .*%\n$"),
+    "tokens": ("txt", "ROMEO:\n", r"(?s)ROMEO:.{300}\n$"),
+    "spiral": ("csv", "0.1,0.2\n", r".*new\.csv: (first|second|third) arm \d"),
+}
+"""Kind and content of a new file, and the answer to it."""
+
+
 def losses(out: Path) -> list[float]:
     """Return the losses of the steps, in order."""
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -42,7 +59,31 @@ FALLS_TO = {"digits": 0.35, "images": 0.75, "table": 0.25, "text": 0.68, "tokens
 """Limit of the mean of the last losses, with seed 0; at first it is ln 10, ln 10, 1.7, ln 2, ln 65, ln 3."""
 
 
-def test_template_is_quiet_under_supervision_and_learns(name: str, tmp_path: Path) -> None:
+def predicts(
+    name: str, out: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Check that `--predict` prepares new files with what the run has saved, without training and without its data."""
+    kind, content, expected = NEW[name]
+    path = folder / f"new.{kind}"
+    if kind == "png":
+        Image.new("L", (28, 28)).save(path)
+    else:
+        path.write_text(content, encoding="utf-8")
+    before = sorted(entry.name for entry in out.rglob("*"))
+    monkeypatch.setattr(sys, "argv", ["train.py", "--predict", str(path), "--out", str(out), "--data", str(folder)])
+    if name not in NEEDS:
+        del sys.argv[-2:]
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(templates.FOLDER / f"{name}.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert re.match(expected, said), said
+    assert sorted(entry.name for entry in out.rglob("*")) == before
+
+
+def test_template_is_quiet_under_supervision_and_learns(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     program = templates.FOLDER / f"{name}.py"
     run = (
@@ -56,6 +97,7 @@ def test_template_is_quiet_under_supervision_and_learns(name: str, tmp_path: Pat
     assert run.steps >= 60, str(run)
     last = losses(out)[-10:]
     assert sum(last) / len(last) < FALLS_TO[name]
+    predicts(name, out, tmp_path, monkeypatch, capsys)
     if name == "spiral":
         with Image.open(out / "spiral.gif") as picture:
             assert (picture.n_frames, picture.size) == (5, (320, 320))

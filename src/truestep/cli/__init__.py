@@ -96,6 +96,9 @@ COMMANDS: dict[str, Command] = {
         "Test whether a script is reproducible, and show the first difference.",
         _SCRIPTS_OWN,
     ),
+    "export": Command(
+        "truestep.cli.export:export", "Export a checkpoint to pt2, ONNX, AOTInductor or safetensors, compared with it."
+    ),
     "new": Command("truestep.cli.new:new", "Write a training program to start from."),
     "exercise": Command(
         "truestep.cli.learning.exercise:exercise_command",

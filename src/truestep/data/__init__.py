@@ -13,6 +13,7 @@ text_set, _lines, _vocabulary  `text`: lines of text with classes
 token_blocks                   `tokens`: blocks of a long text
 tensor_set                     `tensors`: tensors in memory
 _samples, _batched, _files     base class of the sets; whole batches; reading of files
+preprocessing/                 the preprocessing of a set, saved with a run and applied to new files
 """
 
 from __future__ import annotations

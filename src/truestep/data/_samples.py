@@ -11,6 +11,7 @@ from typing import Any, Self
 import torch
 from torch.utils.data import Dataset
 
+from truestep.data.preprocessing.preparation import Preparation, name_of
 from truestep.errors import BadData, NoSuchSample
 
 Transform = Callable[[Any], Any]
@@ -48,6 +49,18 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
     @abstractmethod
     def held_bytes(self) -> int:
         """Bytes of the whole data, including those outside this part."""
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """The preprocessing of this set, for new files; None if it cannot be described."""
+        made = self.prepare()
+        if made is not None:
+            made.transform = name_of(self.transform)
+        return made
+
+    def prepare(self) -> Preparation | None:
+        """Return the preprocessing before the transform; None if it cannot be described."""
+        return None
 
     def __len__(self) -> int:
         return self._count if self._rows is None else len(self._rows)

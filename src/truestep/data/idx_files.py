@@ -13,6 +13,7 @@ import torch
 from truestep.data._files import contents
 from truestep.data._samples import Transform
 from truestep.data.pictures.pixels import Numbers, Pixels, fits_in_memory
+from truestep.data.preprocessing.of_pictures import Pictures
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData, UnscaledImages
 
@@ -71,8 +72,12 @@ def idx(
     _check_images(held, source)
     if held.dim() == 3:
         held = held.unsqueeze(1)
-    decode = None
+    decode = prepared = None
     if held.dtype == torch.uint8:
+        height, width = held.shape[-2:]
+        channels = held.shape[1] if held.dim() == 4 else 1
+        if channels in (1, 3):
+            prepared = Pictures(channels, (height, width), scaled=False, dtype=dtype, mean=mean, std=std)
         pixels = Pixels(held.shape[1] if held.dim() == 4 else 1, dtype, mean, std)
         if pixels.dtype != torch.uint8:
             if fits_in_memory(pixels.bytes_for(held)):
@@ -86,10 +91,12 @@ def idx(
             remedy="leave out mean and std, and normalize in transform=",
         )
     if labels is None:
-        return TensorSet((held,), transform=transform, decode=decode)
+        return TensorSet((held,), transform=transform, decode=decode, preparation=prepared)
     place = _found(Path(labels))
     numbers, names = _labels(place, len(held), classes)
-    return TensorSet((held, numbers), transform=transform, classes=names, decode=decode)
+    if prepared is not None:
+        prepared.classes = names
+    return TensorSet((held, numbers), transform=transform, classes=names, decode=decode, preparation=prepared)
 
 
 def _check_images(held: torch.Tensor, source: Path) -> None:

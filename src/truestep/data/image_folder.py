@@ -15,6 +15,8 @@ from truestep.data._samples import Transform, checked, parted
 from truestep.data.pictures import packed
 from truestep.data.pictures.files import labelled_files, pixels_of
 from truestep.data.pictures.pixels import Numbers, Pixels
+from truestep.data.preprocessing.of_pictures import Pictures
+from truestep.data.preprocessing.preparation import Preparation, name_of
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData
 
@@ -32,6 +34,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         pixels: converts bytes to numbers.
         channels: 3 for colours, 1 for grey.
         transform: called with one image, after `pixels`; returns its replacement.
+        prepared: the preprocessing, for new files.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         pixels: Pixels,
         channels: int,
         transform: Transform | None,
+        prepared: Pictures | None = None,
     ) -> None:
         self.files = list(files)
         self.labels = labels
@@ -51,6 +55,15 @@ class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         self._size = size
         self._pixels = pixels
         self._channels = channels
+        self._prepared = prepared
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """The preprocessing of this set, for new files; None if it cannot be described."""
+        made = copy.copy(self._prepared)
+        if made is not None:
+            made.transform = name_of(self.transform)
+        return made
 
     def __len__(self) -> int:
         return len(self.files)
@@ -172,11 +185,14 @@ def images(
     pixels = Pixels(channels, dtype, mean, std)
     both = _height_and_width(size)
     files, labels, names = labelled_files(folder, classes)
+    prepared = Pictures(channels, both, scaled=both is not None, dtype=dtype, mean=mean, std=std, classes=names)
     if pack is None:
         numbers = torch.tensor(labels, dtype=torch.int64)
-        return ImageFolder(files, numbers, names, both, pixels, channels, transform)
+        return ImageFolder(files, numbers, names, both, pixels, channels, transform, prepared)
     held = packed.opened(Path(pack), files, labels, packed.origin(folder, files, names, channels, both))
-    return TensorSet(held, transform=transform, classes=names, decode=pixels)
+    if both is None:  # all have the size of the file
+        prepared.size, prepared.scaled = (held[0].shape[-2], held[0].shape[-1]), False
+    return TensorSet(held, transform=transform, classes=names, decode=pixels, preparation=prepared)
 
 
 def _height_and_width(size: Size | None) -> tuple[int, int] | None:

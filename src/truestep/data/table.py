@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from truestep.data._samples import Transform, parted
+from truestep.data.preprocessing.of_rows import Rows
 from truestep.data.tables.cells import Cells, Layout
 from truestep.data.tables.columns import Reader, TableRows
 from truestep.data.tables.learnt import Learnt, features, learn
@@ -47,6 +48,10 @@ class Table(TensorSet):
         if rows.target is not None:
             fields.append(rows.target)
         super().__init__(fields, transform=transform, classes=plan.classes)
+
+    def prepare(self) -> Rows:
+        """Return the preprocessing before the transform."""
+        return Rows(self._plan, self._layout, self._learnt)
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from truestep.data._samples import Samples, Transform
+from truestep.data.preprocessing.of_arrays import Arrays, Statistics, normalized
+from truestep.data.preprocessing.preparation import Preparation
 from truestep.errors import BadData
 
 
@@ -19,6 +22,7 @@ class TensorSet(Samples):
         transform: called with the first field of a whole batch, on the device of the data; returns its replacement.
         classes: names of the classes.
         decode: applied to the first field of a batch before the transform.
+        preparation: the preprocessing of the first field, for new files.
 
     Raises:
         BadData: no tensors, different lengths or devices, or an object that is not a tensor.
@@ -31,11 +35,17 @@ class TensorSet(Samples):
         transform: Transform | None = None,
         classes: Sequence[str] = (),
         decode: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        preparation: Preparation | None = None,
     ) -> None:
         _check(tensors)
         super().__init__(len(tensors[0]), transform, classes)
         self._tensors = tuple(tensors)
         self._decode = decode
+        self._preparation = preparation
+
+    def prepare(self) -> Preparation | None:
+        """Return the preprocessing before the transform; None if it cannot be described."""
+        return copy.copy(self._preparation)
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
@@ -66,17 +76,26 @@ class TensorSet(Samples):
         return sum(tensor.nbytes for tensor in self._tensors)
 
 
-def tensors(*tensors: torch.Tensor, transform: Transform | None = None, classes: Sequence[str] = ()) -> TensorSet:
+def tensors(
+    *tensors: torch.Tensor,
+    mean: Statistics | None = None,
+    std: Statistics | None = None,
+    transform: Transform | None = None,
+    classes: Sequence[str] = (),
+) -> TensorSet:
     """Return a data set of tensors of equal length.
 
     Args:
         tensors: each of shape (samples, ...), any dtype, all on one device; shared, not copied.
+        mean: subtracted from the first tensor, once: one number, or one for each index of dimension 1 (features,
+            channels). It is saved with a run, and new files are prepared with it.
+        std: the divisor after that, in the same form.
         transform: called with the first field of a whole batch, on the device of the data; returns its replacement.
             It applies in training and evaluation: pass augmentation to the loader of the training set instead.
         classes: names of the classes, if the last field holds labels.
 
     Raises:
-        BadData: different lengths or devices, no tensor, or an object that is not a tensor.
+        BadData: different lengths or devices, no tensor, an object that is not a tensor, or statistics that do not fit.
 
     >>> import torch
     >>> from truestep import data
@@ -89,7 +108,11 @@ def tensors(*tensors: torch.Tensor, transform: Transform | None = None, classes:
     >>> made.describe()
     '3 samples of float32 (2,), int64 (); 0.0 MB on cpu'
     """
-    return TensorSet(tensors, transform=transform, classes=classes)
+    _check(tensors)
+    first = tensors[0]
+    prepared = Arrays(first.shape[1:], first.dtype, mean=mean, std=std, classes=classes)
+    values = normalized(first, mean, std)
+    return TensorSet((values, *tensors[1:]), transform=transform, classes=classes, preparation=prepared)
 
 
 def _check(fields: Sequence[Any]) -> None:

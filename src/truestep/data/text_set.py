@@ -13,6 +13,7 @@ import torch
 from truestep.data._lines import LabelledLine, Side, labelled_lines, labels_of
 from truestep.data._samples import Samples, Transform
 from truestep.data._vocabulary import Encode, Tokenizer, Words, count_words, vocabulary
+from truestep.data.preprocessing.of_lines import Lines
 from truestep.errors import BadData
 
 
@@ -30,6 +31,8 @@ class TextSet(Samples):
             `split`.
         pad: the padding token.
         transform: called with the tokens of a whole batch; returns their replacement.
+        max_length: most tokens kept of a text; None keeps all.
+        encoding: of the files.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class TextSet(Samples):
         min_count: int | None = None,
         pad: int = 0,
         transform: Transform | None = None,
+        max_length: int | None = None,
+        encoding: str = "utf-8",
     ) -> None:
         super().__init__(len(lengths), transform, classes)
         self.vocab = tuple(vocab)
@@ -54,6 +59,13 @@ class TextSet(Samples):
         self._labels = labels
         self._encode = encode
         self._min_count = min_count
+        self._max_length, self._encoding = max_length, encoding
+
+    def prepare(self) -> Lines | None:
+        """Return the preprocessing before the transform; None with a tokenizer of another package."""
+        if not self.vocab:
+            return None
+        return Lines(self.vocab, max_length=self._max_length, encoding=self._encoding, classes=self.classes)
 
     def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return tokens, int64 of shape (batch, longest), lengths and labels, int64 of shape (batch,)."""
@@ -190,6 +202,8 @@ def text(
         min_count=min_count if tokenizer is None and vocab is None else None,
         pad=pad if tokenizer is not None else 0,
         transform=transform,
+        max_length=max_length,
+        encoding=encoding,
     )
 
 

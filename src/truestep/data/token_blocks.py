@@ -11,6 +11,7 @@ import torch
 
 from truestep.data._files import contents, decoded
 from truestep.data._samples import Samples, Transform
+from truestep.data.preprocessing.of_prompts import Prompts
 from truestep.errors import BadData
 
 Unit = Literal["uint16", "uint32", "bytes", "characters"]
@@ -33,6 +34,7 @@ class TokenBlocks(Samples):
         stride: tokens between the starts of two samples.
         transform: called with x of a whole batch; returns its replacement.
         classes: the characters of the tokens 0, 1, ...; empty if tokens are not characters.
+        encoding: of the text.
     """
 
     def __init__(
@@ -42,11 +44,17 @@ class TokenBlocks(Samples):
         stride: int,
         transform: Transform | None = None,
         classes: Sequence[str] = (),
+        encoding: str = "utf-8",
     ) -> None:
         super().__init__((len(sequence) - block - 1) // stride + 1, transform, classes)
         self.block = block
         self.stride = stride
         self._sequence = sequence
+        self._encoding = encoding
+
+    def prepare(self) -> Prompts | None:
+        """Return the preprocessing before the transform; None if tokens are not characters."""
+        return Prompts(self.classes, self.block, self._encoding) if self.classes else None
 
     def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return x and y of the blocks at `rows`, int64, each of shape (batch, block)."""
@@ -198,7 +206,7 @@ def tokens(
         )
     if vocab_size is not None:
         _check_below(sequence, vocab_size, path)
-    return TokenBlocks(sequence, block, stride, transform, characters)
+    return TokenBlocks(sequence, block, stride, transform, characters, encoding)
 
 
 def _unit(path: Path, unit: str | None) -> str:

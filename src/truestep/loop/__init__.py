@@ -5,6 +5,7 @@ position    global step, epoch and passes, and the way back to them
 optim       optimizers: windows, precision, schedules, averages
 checkpoint  checkpoints and weights
 loading     batches of any epoch from any position
+inference   predictions and exports from a checkpoint
 rng         seeds and random states
 log         logged values, alerts, progress
 settings    settings and limits

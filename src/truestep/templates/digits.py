@@ -1,9 +1,13 @@
 """Classify handwritten digits: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.
 
-python train.py --max-epochs 20
+    python train.py --max-epochs 20
+    python train.py --predict digits.npy
+
+A file to predict has images of 8 x 8 numbers from 0 to 16: an array of numpy, or 64 numbers on each line of a .csv.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from sklearn.datasets import load_digits
@@ -20,22 +24,13 @@ class Settings(ts.Settings):
     """Images in a batch."""
     lr: float = 3e-3
     """Peak learning rate."""
+    predict: tuple[Path, ...] = ()
+    """Files to classify with the best checkpoint of the run in `out`, without training."""
 
 
-settings = Settings.from_flags(out="runs/digits", max_epochs=20)
-run = ts.Run(settings)
-
-# data: images of shape (1, 8, 8) between 0 and 1, labels from 0 to 9
-pixels, labels = load_digits(return_X_y=True)
-images = torch.as_tensor(pixels, dtype=torch.float32).view(-1, 1, 8, 8) / 16
-digits = ts.data.tensors(images, torch.as_tensor(labels), classes="0123456789")
-train_set, held_out = digits.split(0.75, seed=0)
-train = run.loader(train_set, settings.batch_size, shuffle=True)
-test = run.loader(held_out, batch_size=512)
-
-# model, optimizer, schedule, loss
-model = run.model(
-    nn.Sequential(
+def net() -> nn.Sequential:
+    """Return two convolutions, a pooling, and a linear layer."""
+    return nn.Sequential(
         nn.Conv2d(1, 32, kernel_size=3, padding=1),
         nn.ReLU(),
         nn.Conv2d(32, 64, kernel_size=3, padding=1),
@@ -45,7 +40,25 @@ model = run.model(
         nn.Dropout(0.3),
         nn.Linear(64 * 4 * 4, 10),
     )
-)
+
+
+settings = Settings.from_flags(out="runs/digits", max_epochs=20)
+if settings.predict:
+    for answer in ts.Trained(settings.out).predict(net(), settings.predict):
+        print(answer)
+    raise SystemExit
+run = ts.Run(settings)
+
+# data: images of shape (1, 8, 8) between 0 and 1, labels from 0 to 9
+pixels, labels = load_digits(return_X_y=True)
+images = torch.as_tensor(pixels, dtype=torch.float32).view(-1, 1, 8, 8)
+digits = ts.data.tensors(images, torch.as_tensor(labels), std=16, classes="0123456789")
+train_set, held_out = digits.split(0.75, seed=0)
+train = run.loader(train_set, settings.batch_size, shuffle=True)
+test = run.loader(held_out, batch_size=512)
+
+# model, optimizer, schedule, loss
+model = run.model(net())
 optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr))
 run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.1))
 criterion = nn.CrossEntropyLoss()

@@ -1,6 +1,7 @@
 """Classify clothes: FashionMNIST, 55,000 images for training, 5,000 for validation, 10,000 for the test.
 
     python train.py --data data/fashion-mnist --max-epochs 4
+    python train.py --predict shirt.png coat.png
 
 Its four files are at https://github.com/zalandoresearch/fashion-mnist. For your own pictures, in one folder per
 class, replace ts.data.idx(...) with ts.data.images("photos/train", size=28, channels=1).
@@ -25,24 +26,8 @@ class Settings(ts.Settings):
     """Images in a batch."""
     lr: float = 4e-3
     """Peak learning rate."""
-
-
-settings = Settings.from_flags(out="runs/images", max_epochs=4)
-run = ts.Run(settings)
-
-
-def mirror(x, y):
-    """Flip half of the images of a batch from left to right."""
-    return torch.where(torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5, x.flip(-1), x), y
-
-
-# data: images of shape (1, 28, 28) with mean 0 and standard deviation 1, labels from 0 to 9
-folder = settings.data / "fashion-mnist" if (settings.data / "fashion-mnist").is_dir() else settings.data
-scale = {"mean": 0.2860, "std": 0.3530}
-train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels", **scale).split(55_000, seed=0)
-train = run.loader(train_set, settings.batch_size, shuffle=True, transform=mirror)
-val = run.loader(val_set, batch_size=500)
-test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **scale), batch_size=500)
+    predict: tuple[Path, ...] = ()
+    """Pictures to classify with the best checkpoint of the run in `out`, without training."""
 
 
 class Net(nn.Sequential):
@@ -55,6 +40,29 @@ class Net(nn.Sequential):
             *(nn.Flatten(), nn.Dropout(0.25), nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Dropout(0.25)),
             nn.Linear(128, 10),
         )
+
+
+settings = Settings.from_flags(out="runs/images", max_epochs=4)
+if settings.predict:
+    for answer in ts.Trained(settings.out).predict(Net(), settings.predict):
+        print(answer)
+    raise SystemExit
+run = ts.Run(settings)
+
+
+def mirror(x, y):
+    """Flip half of the images of a batch from left to right."""
+    return torch.where(torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5, x.flip(-1), x), y
+
+
+# data: images of shape (1, 28, 28) with mean 0 and standard deviation 1, labels from 0 to 9
+folder = settings.data / "fashion-mnist" if (settings.data / "fashion-mnist").is_dir() else settings.data
+clothes = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"]
+read = {"mean": 0.2860, "std": 0.3530, "classes": clothes}
+train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels", **read).split(55_000, seed=0)
+train = run.loader(train_set, settings.batch_size, shuffle=True, transform=mirror)
+val = run.loader(val_set, batch_size=500)
+test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **read), batch_size=500)
 
 
 model = run.model(Net())

@@ -1,6 +1,7 @@
 """Classify the points of a spiral with three arms, and draw how the network learns to separate them.
 
     python train.py --max-epochs 60
+    python train.py --predict points.csv
 
 Writes spiral.gif into the run's folder, with a frame for every second epoch. Needs no data, but Pillow.
 """
@@ -26,9 +27,21 @@ class Settings(ts.Settings):
     """Units in each of the two hidden layers."""
     lr: float = 5e-3
     """Peak learning rate."""
+    predict: tuple[Path, ...] = ()
+    """Files with the two numbers of a point on each line, to classify with the best checkpoint in `out`."""
+
+
+def net(width: int) -> nn.Sequential:
+    """Return a network of two hidden layers."""
+    return nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 3))
 
 
 settings = Settings.from_flags(out="runs/spiral", max_epochs=60)
+if settings.predict:
+    trained = ts.Trained(settings.out)
+    for answer in trained.predict(net(trained.settings["width"]), settings.predict):
+        print(answer)
+    raise SystemExit
 run = ts.Run(settings)
 
 
@@ -41,14 +54,12 @@ def spiral(points: int, seed: int):
     return radius[:, None] * torch.stack((angle.cos(), angle.sin()), dim=1), arm
 
 
-train_set, held_out = (ts.data.tensors(*spiral(settings.points, seed)) for seed in (1, 2))
+arms = ("first arm", "second arm", "third arm")
+train_set, held_out = (ts.data.tensors(*spiral(settings.points, seed), classes=arms) for seed in (1, 2))
 train = run.loader(train_set, batch_size=64, shuffle=True)
 test = run.loader(held_out, batch_size=1000)
 
-width = settings.width
-model = run.model(
-    nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 3))
-)
+model = run.model(net(settings.width))
 optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr))
 run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.05))
 criterion = nn.CrossEntropyLoss()

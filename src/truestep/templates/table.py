@@ -1,6 +1,7 @@
 """Predict house prices: 20,640 districts of California in 1990, a fifth of them held out.
 
     python train.py --data data/housing/housing.csv --max-epochs 30
+    python train.py --predict districts.csv
 
 The table is that of chapter 2 of https://github.com/ageron/handson-ml3. For your own table, change "data" below.
 """
@@ -26,9 +27,30 @@ class Settings(ts.Settings):
     """Units in each of the two hidden layers."""
     lr: float = 3e-3
     """Peak learning rate."""
+    predict: tuple[Path, ...] = ()
+    """Tables with the columns of the training, to predict with the best checkpoint in `out`, without training."""
 
 
+def net(features: int, width: int) -> nn.Sequential:
+    """Return a network of two hidden layers, whose output is the price."""
+    return nn.Sequential(
+        nn.Linear(features, width),
+        nn.SiLU(),
+        nn.LayerNorm(width),
+        nn.Linear(width, width),
+        nn.SiLU(),
+        nn.Linear(width, 1),
+    )
+
+
+DOLLARS = 100_000
 settings = Settings.from_flags(out="runs/table", max_epochs=30, clip_norm=1.0)
+if settings.predict:
+    trained = ts.Trained(settings.out)
+    model = net(len(trained.preparation.features), trained.settings["width"])
+    for answer in trained.predict(model, settings.predict, outputs=lambda price: price * DOLLARS):
+        print(answer)
+    raise SystemExit
 run = ts.Run(settings)
 
 # data: 13 features of a district, each with mean 0 and standard deviation 1; prices in dollars
@@ -42,18 +64,8 @@ table = ts.data.csv(
 train_set, held_out = table.split(0.8, seed=0)
 train = run.loader(train_set, settings.batch_size, shuffle=True)
 test = run.loader(held_out, batch_size=1024)
-DOLLARS = 100_000
 
-model = run.model(
-    nn.Sequential(
-        nn.Linear(len(table.features), settings.width),
-        nn.SiLU(),
-        nn.LayerNorm(settings.width),
-        nn.Linear(settings.width, settings.width),
-        nn.SiLU(),
-        nn.Linear(settings.width, 1),
-    )
-)
+model = run.model(net(len(table.features), settings.width))
 optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr, fused=True))
 run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.1))
 criterion = nn.HuberLoss()

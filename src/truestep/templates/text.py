@@ -1,6 +1,7 @@
 """Classify film reviews as good or bad: 10,662 sentences (Pang and Lee 2005), a tenth of them held out.
 
     python train.py --data data/rt-polarity --max-epochs 6
+    python train.py --predict reviews.txt
 
 The two files are at https://www.cs.cornell.edu/people/pabo/movie-review-data. For your own sentences, give ts.data.text
 one file per label, or a file with a text, a tab and a label on each line.
@@ -25,24 +26,8 @@ class Settings(ts.Settings):
     """Sentences in a batch."""
     lr: float = 2e-3
     """Peak learning rate."""
-
-
-settings = Settings.from_flags(out="runs/text", max_epochs=6, clip_norm=1.0)
-run = ts.Run(settings)
-
-
-def forget(tokens, lengths, y):
-    """Replace 30 % of the words of a batch by the unknown token 1, so that reviews are not memorized."""
-    lost = torch.rand(tokens.shape, device=tokens.device) < 0.3
-    return tokens.masked_fill(lost & (tokens > 0), 1), lengths, y
-
-
-# data: the words of a sentence as numbers, padded with 0; its length in words; label 0 for bad, 1 for good
-folder = settings.data / "rt-polarity" if (settings.data / "rt-polarity").is_dir() else settings.data
-files = {"bad": folder / "rt-polarity.neg", "good": folder / "rt-polarity.pos"}
-train_set, held_out = ts.data.text(files, encoding="latin-1", min_count=2).split(0.9, seed=0)
-train = run.loader(train_set, settings.batch_size, shuffle=True, transform=forget)
-test = run.loader(held_out, batch_size=256)
+    predict: tuple[Path, ...] = ()
+    """Files with a review on each line, to classify with the best checkpoint in `out`, without training."""
 
 
 class Bag(nn.Module):
@@ -66,6 +51,29 @@ class Bag(nn.Module):
         hashed = (1 + (left * 7919 + right) % (self.pairs - 1)) * (right > 0)
         said = self.word(tokens).sum(dim=1) + self.pair(hashed).sum(dim=1)
         return self.head(self.dropout(said / lengths.unsqueeze(1).sqrt()))
+
+
+settings = Settings.from_flags(out="runs/text", max_epochs=6, clip_norm=1.0)
+if settings.predict:
+    trained = ts.Trained(settings.out)
+    for answer in trained.predict(Bag(len(trained.preparation.vocab)), settings.predict):
+        print(answer)
+    raise SystemExit
+run = ts.Run(settings)
+
+
+def forget(tokens, lengths, y):
+    """Replace 30 % of the words of a batch by the unknown token 1, so that reviews are not memorized."""
+    lost = torch.rand(tokens.shape, device=tokens.device) < 0.3
+    return tokens.masked_fill(lost & (tokens > 0), 1), lengths, y
+
+
+# data: the words of a sentence as numbers, padded with 0; its length in words; label 0 for bad, 1 for good
+folder = settings.data / "rt-polarity" if (settings.data / "rt-polarity").is_dir() else settings.data
+files = {"bad": folder / "rt-polarity.neg", "good": folder / "rt-polarity.pos"}
+train_set, held_out = ts.data.text(files, encoding="latin-1", min_count=2).split(0.9, seed=0)
+train = run.loader(train_set, settings.batch_size, shuffle=True, transform=forget)
+test = run.loader(held_out, batch_size=256)
 
 
 model = run.model(Bag(len(train_set.vocab)))

@@ -1,6 +1,7 @@
 """Generate text like Shakespeare's, by character: a small transformer on 1.1 MB of his plays, a tenth held out.
 
     python train.py --data data/tinyshakespeare/input.txt --max-steps 1200
+    python train.py --predict beginning.txt
 
 The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakespeare; any other text works too.
 """
@@ -32,16 +33,8 @@ class Settings(ts.Settings):
     """Layers of the transformer."""
     lr: float = 3e-3
     """Peak learning rate."""
-
-
-settings = Settings.from_flags(out="runs/tokens", max_steps=1200, clip_norm=1.0)
-run = ts.Run(settings)
-
-# data: blocks of characters as numbers, and the same blocks shifted by one character
-text = settings.data / "tinyshakespeare/input.txt" if settings.data.is_dir() else settings.data
-train_set, held_out = ts.data.tokens(text, block=settings.block).split(0.9)
-train = run.loader(train_set, settings.batch_size, shuffle=True)
-test = run.loader(held_out, batch_size=128)
+    predict: tuple[Path, ...] = ()
+    """Texts to continue with the best checkpoint of the run in `out`, without training."""
 
 
 class Writer(nn.Module):
@@ -64,6 +57,34 @@ class Writer(nn.Module):
         for layer in self.layers:
             x = layer(x, src_mask=later, is_causal=True)
         return self.head(self.norm(x))
+
+
+@torch.no_grad()
+def continued(model: Writer, tokens: torch.Tensor, block: int, count: int = 300) -> torch.Tensor:
+    """Return tokens followed by `count` more, each drawn with the probabilities of the model in eval mode."""
+    for _ in range(count):
+        scores = model(tokens[None, -block:])[0, -1]
+        tokens = torch.cat((tokens, scores.softmax(dim=-1).multinomial(1)))
+    return tokens
+
+
+settings = Settings.from_flags(out="runs/tokens", max_steps=1200, clip_norm=1.0)
+if settings.predict:
+    trained = ts.Trained(settings.out)
+    text, block = trained.preparation, trained.settings["block"]
+    sizes = block, trained.settings["width"], trained.settings["layers"]
+    model = trained.load(Writer(len(text.classes), *sizes))
+    for path in settings.predict:
+        (beginning,) = text.read(path)
+        print(text.decode(continued(model, beginning.fields[0].to(trained.device), block)))
+    raise SystemExit
+run = ts.Run(settings)
+
+# data: blocks of characters as numbers, and the same blocks shifted by one character
+text = settings.data / "tinyshakespeare/input.txt" if settings.data.is_dir() else settings.data
+train_set, held_out = ts.data.tokens(text, block=settings.block).split(0.9)
+train = run.loader(train_set, settings.batch_size, shuffle=True)
+test = run.loader(held_out, batch_size=128)
 
 
 model = run.model(Writer(len(train_set.classes), settings.block, settings.width, settings.layers))
@@ -93,9 +114,5 @@ for _ in run.epochs():
     run.save(metric=bits)
     print(f"step {run.global_step}: {bits:.3f} bits for each character of the held-out text")
 
-written = train_set.encode("\n").to(run.device)
 with run.evaluate(model):
-    for _ in range(300):
-        scores = model(written[None, -settings.block :])[0, -1]
-        written = torch.cat((written, scores.softmax(dim=-1).multinomial(1)))
-print(train_set.decode(written))
+    print(train_set.decode(continued(model, train_set.encode("\n").to(run.device), settings.block)))

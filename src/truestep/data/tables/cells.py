@@ -90,6 +90,11 @@ class Cells:
         filled = (number for number, cells in self._records() if any(map(str.strip, cells)) or len(cells) > 1)
         return next(islice(filled, row + self._layout.header, None))
 
+    def lines(self) -> list[int]:
+        """Return the number of the line on which each row of `frame` begins, counted from 1."""
+        filled = [number for number, cells in self._records() if any(map(str.strip, cells)) or len(cells) > 1]
+        return filled[self._layout.header :]
+
     def place(self, row: int, column: str) -> str:
         """Return the place of a cell as text, for an error."""
         return f"line {self.line(row)}, column {column!r}"

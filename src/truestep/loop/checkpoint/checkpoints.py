@@ -3,6 +3,7 @@
 checkpoints/step-000123/    model.safetensors     one for each model
                             models.pt             state of the models that is not a dense tensor
                             state.pt              all other state; loads with `torch.load(weights_only=True)`
+                            inference.json        preprocessing and settings, to prepare new inputs
                             rng-rank0.pt          one for each process
                             parts-rank0.safetensors   its rows of the tensors of optimizers, if they are divided
                             manifest.json         written last: sizes and checksums of all files
@@ -133,6 +134,7 @@ class Checkpoints:
         mode: Literal["min", "max"] | str = "min",
         evaluated: Evaluated | None = None,
         parts: Written | None = None,
+        documents: Mapping[str, str] | None = None,
     ) -> Path:
         """Write a checkpoint; then remove those that are neither among the last nor the best.
 
@@ -147,6 +149,7 @@ class Checkpoints:
             mode: "min" if the lowest metric is best, "max" if the highest.
             evaluated: earlier weights with their metric, saved in a folder beside it while they are the best.
             parts: files that the ranks have written into the folder of `begin`.
+            documents: texts of more files, by file name.
 
         Returns:
             The folder of the checkpoint; if asynchronous, it exists after `wait()`.
@@ -168,7 +171,7 @@ class Checkpoints:
         if metric is None and step == self._judged[0]:
             metric, mode = self._judged[1:]
         ranks = [rng] if isinstance(rng, Mapping) else list(rng)
-        content = Content.of(models, state or {}, ranks, copies=self.asynchronous)
+        content = Content.of(models, state or {}, ranks, copies=self.asynchronous, documents=documents)
         self._saves += 1
         self._judged = (step, metric, mode)
         manifest = Manifest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -32,11 +32,13 @@ class Content:
         models: dense tensors of each model, by the model's name.
         others: content of the other files, by file name.
         bytes: total size of all tensors.
+        documents: texts of more files, by file name.
     """
 
     models: dict[str, dict[str, torch.Tensor]]
     others: dict[str, Any]
     bytes: int
+    documents: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Content:
         ranks: Sequence[Mapping[str, Any]],
         *,
         copies: bool,
+        documents: Mapping[str, str] | None = None,
     ) -> Content:
         """Return the current content.
 
@@ -54,6 +57,7 @@ class Content:
             state: all other state.
             ranks: random states of each process.
             copies: copy the tensors, because training changes them before they are written.
+            documents: texts of more files, by file name.
 
         Raises:
             UnsavableState: an object cannot be restored from a file.
@@ -74,7 +78,7 @@ class Content:
         for rank, rng in enumerate(ranks):
             others[f"rng-rank{rank}.pt"] = plain(dict(rng), snapshot.take, "the random states")
         snapshot.finish()
-        return cls(tensors, others, snapshot.bytes)
+        return cls(tensors, others, snapshot.bytes, dict(documents or {}))
 
     def write(
         self, folder: Path, manifest: Manifest, *, proving: bool, parts: Mapping[str, tuple[int, str]] | None = None
@@ -103,6 +107,10 @@ class Content:
             written[file_name] = (file.bytes, file.crc32)
             if proving:
                 _prove(folder / file_name, value)
+        for file_name, text in self.documents.items():
+            with DurableFile(folder / file_name) as file:
+                file.write(text.encode())
+            written[file_name] = (file.bytes, file.crc32)
         manifest = replace(
             manifest,
             files=written,

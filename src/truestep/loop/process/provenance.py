@@ -41,6 +41,12 @@ def describe(device: torch.device) -> dict[str, Any]:
     }
 
 
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in types of JSON."""
+    held: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))
+    return held
+
+
 def write(folder: Path, settings: Mapping[str, Any], device: torch.device, resumed: Checkpoint | None = None) -> None:
     """Write the provenance of a run into its folder; a resumed run adds a line to `starts.jsonl` instead.
 

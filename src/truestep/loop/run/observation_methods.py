@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -13,18 +14,27 @@ from torch.utils.data import DataLoader
 if TYPE_CHECKING:
     from truestep.debugging import Features, Inspection, Profile
     from truestep.debugging.feature_hooks import Patch
+    from truestep.export import Exported
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
     from truestep.loop.log.alerts import Alert
     from truestep.loop.log.mean import Mean
+    from truestep.loop.position.progress import RunProgress
+    from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.evaluation import Evaluation
     from truestep.loop.run.inspecting import Inspecting
     from truestep.loop.run.logging import RunLog
+    from truestep.loop.run.registry import Parts
+    from truestep.loop.settings.settings import Settings
 
 
 class ObservationMethods:
     """Evaluation, predictions, the log, alerts and the inside of a step."""
 
+    settings: Settings
+    strategy: Strategy
+    _parts: Parts
+    _progress: RunProgress
     _evaluation: Evaluation
     _log: RunLog
     _inspecting: Inspecting
@@ -95,6 +105,70 @@ class ObservationMethods:
             torch.Size([5, 2])
         """
         return self._evaluation.predict(model, loader, forward, join=join)
+
+    def export(
+        self,
+        model: nn.Module,
+        loader: Loader | GivenLoader | DataLoader[Any],
+        *,
+        to: Literal["pt2", "onnx", "aoti", "safetensors"] = "pt2",
+        out: str | Path | None = None,
+        inputs: Callable[[Any], Any] | None = None,
+        factory: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        dynamic: Mapping[str, Sequence[int]] | None = None,
+        fixed_batch: bool = False,
+        tolerance: float | None = None,
+        count: int = 4,
+    ) -> Exported:
+        """Export a model with its current weights, and compare the export with it in a fresh process.
+
+        The model is traced in eval mode with a free batch size; modes, buffers and random states are restored. How to:
+        [export](../how-to/export.md).
+
+        Args:
+            model: a model of the run, or `ema.model`.
+            loader: of the validation set: some of its batches are compared, and edge shapes made from them.
+            to: "pt2" for torch, "onnx" for onnxruntime and others, "aoti" for code compiled on this machine,
+                "safetensors" for weights with plain keys.
+            out: the folder of the export; None for `export/<to>` in the folder of the run.
+            inputs: a function from a batch to the inputs: a tensor, a tuple, or a mapping by argument. None passes as
+                many of the first fields as `forward` has required arguments.
+            factory: "module:factory" that builds the model again; needed for "safetensors".
+            arguments: keyword arguments of the factory.
+            dynamic: free dimensions by input, besides the batch; None for those that differ between batches, and the
+                length of tokens if the model allows it.
+            fixed_batch: True to fix the size of the batch.
+            tolerance: largest difference, divided by the largest output; None for 1e-4 in float32.
+            count: batches to compare.
+
+        Raises:
+            NotExportable: the model cannot be exported; the message has the line that stops it.
+            ExportDiffers: outputs of the export differ from those of the model; nothing is left in `out`.
+            BadInputs: the batches do not fit the model.
+            PackageMissing: the format needs a package or a compiler.
+            SeveralProcesses: the run has several processes.
+        """
+        from truestep.loop.inference.exporting import export_of_run
+
+        return export_of_run(
+            model,
+            loader,
+            to=to,
+            out=out,
+            evaluation=self._evaluation,
+            parts=self._parts,
+            strategy=self.strategy,
+            step=self._progress.global_step,
+            folder=None if self.settings.out is None else Path(self.settings.out),
+            inputs=inputs,
+            factory=factory,
+            arguments=arguments,
+            dynamic=dynamic,
+            fixed_batch=fixed_batch,
+            tolerance=tolerance,
+            count=count,
+        )
 
     def log(self, values: Mapping[str, Any]) -> None:
         """Write values with step and epoch. Tensors are read later, many in one copy.

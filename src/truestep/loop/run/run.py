@@ -102,6 +102,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
         self.strategy = strategy = started(settings, here, self.device)
         self.state = State()
         self._parts = Parts()
+        self._parts.record.settings = provenance.plain(asdict(settings))
         self._closed = False
         self._session: Session | None = None
         with ExitStack() as stack:

@@ -162,6 +162,7 @@ class RunState:
             mode=mode,
             evaluated=None if evaluated is None or evaluated.content is None else evaluated,
             parts=written,
+            documents=parts.record.documents(),
         )
 
     def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
@@ -182,7 +183,8 @@ class RunState:
         models = self._models() if best else None
         if checkpoints is None:
             return
-        content = None if models is None else Content.of(models, {}, (), copies=not shards)
+        documents = self._parts.record.documents()
+        content = None if models is None else Content.of(models, {}, (), copies=not shards, documents=documents)
         self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
 
     def _models(self) -> dict[str, Any]:

@@ -219,6 +219,7 @@ class SetupMethods:
             **options,
         )
         self._parts.add(self._parts.loaders, "loader", name, loader)
+        self._parts.record.meet(dataset)
         return loader
 
     def _given_loader(
@@ -233,7 +234,22 @@ class SetupMethods:
             )
         made = GivenLoader(loader, name)
         self._parts.add(self._parts.loaders, "loader", name, made)
+        self._parts.record.meet(loader.dataset)
         return made
+
+    def keep_preprocessing(self, values: Any) -> None:
+        """Save the preprocessing of the inputs with each checkpoint, so that it is never written a second time.
+
+        Without this call, it is that of the first data set of `truestep.data` that is passed to `run.loader()`.
+        `truestep.Trained` and exports read it.
+
+        Args:
+            values: a data set of `truestep.data`, or a mapping of numbers, text, lists and dictionaries.
+
+        Raises:
+            BadPart: it cannot be written as JSON, or the data set has no preprocessing that can be described.
+        """
+        self._parts.record.give(values)
 
     def register(self, name: str, part: Part) -> Part:
         """Add an object with a state to the checkpoints; a resumed run loads its state here.

@@ -1,0 +1,141 @@
+"""``truestep export``: a checkpoint as a model to serve, compared with eager in a fresh process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from truestep.cli.experimenting.experiment import Format
+from truestep.errors import TorchMissing, UsageError
+
+
+def export(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint, a run, or its last or best.", show_default=False)
+    ],
+    model: Annotated[
+        str,
+        typer.Option(metavar="MODULE:FACTORY", help="Function or class that returns the model.", show_default=False),
+    ],
+    inputs: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|MODULE:NAME",
+            help="Real batches: a file of tensors, or a loader or a function that returns one.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[Literal["pt2", "onnx", "aoti", "safetensors"], typer.Option(help="Format of the export.")] = "pt2",
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Argument of the factory; can be repeated.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Model of the checkpoint, such as ema or swa.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Default: export/FORMAT in the run.", show_default=False)
+    ] = None,
+    dynamic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT:DIM",
+            help="A free dimension besides the batch; can be repeated. Default: those that differ between batches.",
+            show_default=False,
+        ),
+    ] = None,
+    fixed_batch: Annotated[bool, typer.Option("--fixed-batch", help="Fix the size of the batch.")] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(min=0, help="Largest relative difference. Default: 1e-4 for float32.", show_default=False),
+    ] = None,
+    batches: Annotated[int, typer.Option(min=1, help="Batches to compare.")] = 4,
+    format: Format = "text",
+) -> int:
+    """Export the model of a checkpoint, and compare the export with it.
+
+    The model is traced in eval mode with a free batch size, written, loaded again in a fresh process, and compared with
+    eager over real batches and edge shapes. Exit code 0; 1 if outputs differ by more than the tolerance, 2 if the model
+    cannot be exported (the message has its line) or for wrong use.
+    """
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        raise TorchMissing(
+            "truestep export needs torch, which is not installed for this Python",
+            remedy="install it with `pip install torch`",
+        ) from None
+    from truestep.export.text import folder_of, text
+    from truestep.loop.inference.exporting import export_checkpoint
+
+    arguments = dict(map(_argument, argument or ()))
+    found, source = export_checkpoint(
+        checkpoint,
+        factory=model,
+        arguments=arguments,
+        batches=_batches(inputs),
+        to=to,
+        weights=weights,
+        folder=(lambda path: folder_of(path, to)) if out is None else (lambda _: out),
+        dynamic=_dimensions(dynamic),
+        fixed_batch=fixed_batch,
+        tolerance=tolerance,
+        count=batches,
+    )
+    if format == "json":
+        print(json.dumps(found.config | {"folder": str(found.folder), "notes": list(found.notes)}, indent=2))
+    else:
+        print(text(found, source))
+    return 0
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """Return name and value of an argument: JSON, or else text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(
+            f"--argument {text} has no name", expected="expected NAME=VALUE", remedy="write --argument width=64"
+        )
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _dimensions(texts: list[str] | None) -> dict[str, list[int]] | None:
+    if texts is None:
+        return None
+    found: dict[str, list[int]] = {}
+    for text in texts:
+        name, _, dim = text.rpartition(":")
+        if not name or not dim.isdecimal():
+            raise UsageError(
+                f"--dynamic {text} names no dimension",
+                expected="expected INPUT:DIM, counted from 0",
+                remedy="write --dynamic tokens:1",
+            )
+        found.setdefault(name, []).append(int(dim))
+    return found
+
+
+def _batches(source: str) -> Iterable[Any]:
+    """Return the batches of a file, or of a loader in a module."""
+    from truestep.export.examples import FILES, batches_in
+    from truestep.export.factories import imported
+
+    if Path(source).suffix in FILES or Path(source).exists():
+        return batches_in(Path(source))
+    found = imported(source)
+    made = found() if callable(found) and not hasattr(found, "__iter__") else found
+    if not isinstance(made, Iterable):
+        raise UsageError(
+            f"{source} gives a {type(made).__name__}",
+            expected="expected a loader, or a function that returns one",
+            remedy="name a function that returns the loader of the validation set",
+        )
+    return made

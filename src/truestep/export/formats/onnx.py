@@ -1,0 +1,101 @@
+"""ONNX, written by the exporter of torch from the graph of torch.export, and checked with onnxruntime."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from truestep.errors import PackageMissing
+from truestep.export.formats import Loaded, Source
+from truestep.export.refusals import explained, quiet
+
+TRACED = True
+PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+
+
+def require() -> None:
+    """Raise an error if a package is missing.
+
+    Raises:
+        PackageMissing: one of them is not installed.
+    """
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise PackageMissing(
+            f"an export to ONNX needs {', '.join(missing)}, which is not installed",
+            expected=f"expected {', '.join(PACKAGES)}",
+            remedy="install them with `pip install 'truestep[onnx]'`",
+        )
+
+
+def write(source: Source, path: Path) -> None:
+    """Write the graph, with the names of the inputs and of the free dimensions.
+
+    Raises:
+        NotExportable: an operator has no counterpart in ONNX.
+    """
+    assert source.program is not None
+    try:
+        with quiet(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch on its own code
+            program: Any = torch.onnx.export(
+                source.program, input_names=list(source.inputs), dynamo=True, verbose=False, optimize=True
+            )
+            _name_dimensions(program.model, source.free)
+            program.save(path)
+    except Exception as error:  # the exporter raises many types
+        raise explained(_first_cause(error), source.model) from error
+
+
+def _name_dimensions(model: Any, free: Sequence[dict[int, str]]) -> None:
+    """Replace the names of symbols, such as s77, by those of the dimensions, in all values of the graph."""
+    import onnx_ir
+
+    renamed: dict[str, str] = {}
+    for value, names in zip(model.graph.inputs, free, strict=True):
+        for dim, name in names.items():
+            symbol = value.shape[dim]
+            if isinstance(symbol, onnx_ir.SymbolicDim) and symbol.value is not None:
+                renamed.setdefault(symbol.value, name)
+    for value in (*model.graph.inputs, *model.graph.outputs, *(out for node in model.graph for out in node.outputs)):
+        if value.shape is None:
+            continue
+        for at, dim in enumerate(value.shape):
+            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value in renamed:
+                value.shape[at] = onnx_ir.SymbolicDim(renamed[dim.value])
+
+
+def _first_cause(error: BaseException) -> Exception:
+    """Return the error at the end of the chain, which names the operator."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    assert isinstance(error, Exception)
+    return error
+
+
+def load(path: Path) -> tuple[Loaded, str]:
+    """Return a function that calls the written model, and the name and version of its runtime."""
+    import onnx
+
+    onnxruntime: Any = importlib.import_module("onnxruntime")
+
+    logging.getLogger("onnxruntime").setLevel(logging.ERROR)
+    onnx.checker.check_model(str(path))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+
+    def call(args: Sequence[torch.Tensor], kwargs: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+        given = dict(zip(names, [*args, *kwargs.values()], strict=True))
+        outputs = session.run(None, {name: tensor.numpy() for name, tensor in given.items()})
+        return [torch.from_numpy(output) for output in outputs]
+
+    return call, f"onnxruntime {onnxruntime.__version__}"

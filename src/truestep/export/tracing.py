@@ -1,0 +1,273 @@
+"""`torch.export` of a model in eval mode, with free dimensions; what stops it is explained at the line of the model."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import random
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from truestep.errors import BadInputs, NotExportable
+from truestep.export import causes
+from truestep.export.calls import Call
+from truestep.export.refusals import explained, fixed_sizes, quiet, refusal
+from truestep.export.shapes import Dims, example
+from truestep.export.side_effects import OF_TORCH, Watch, changed_input, random_operator
+from truestep.model.boundary import add_post_mortem
+from truestep.model.modes import evaluating
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The trace of a model.
+
+    Attributes:
+        program: the graph with its weights.
+        notes: facts about the model that its export does not have.
+    """
+
+    program: ExportedProgram
+    notes: tuple[str, ...]
+
+
+class Plain(nn.Module):
+    """A model with outputs in tuples, lists and dictionaries, which load without the model's Python.
+
+    Args:
+        model: any module; outputs that are mappings, named tuples or data classes become dictionaries and tuples, and
+            what holds no tensor is left out.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
+        """Return the outputs of the model in plain containers."""
+        return plain(self.model(*inputs, **named))
+
+
+def plain(output: Any) -> Any:
+    """Return an output in tuples, lists and dictionaries; None for a part without tensors.
+
+    Example:
+        >>> from collections import OrderedDict
+        >>> plain(OrderedDict(logits=torch.ones(1), cache=None))
+        {'logits': tensor([1.])}
+    """
+    if isinstance(output, torch.Tensor):
+        return output
+    if isinstance(output, Mapping):
+        parts = {str(name): plain(part) for name, part in output.items()}
+        return {name: part for name, part in parts.items() if part is not None} or None
+    if isinstance(output, tuple | list):
+        kept = [made for part in output if (made := plain(part)) is not None]
+        return (kept if type(output) is list else tuple(kept)) or None
+    fields = getattr(output, "__dataclass_fields__", None)
+    return None if fields is None else plain({name: getattr(output, name) for name in fields})
+
+
+def is_plain(output: Any) -> bool:
+    """Return True if an output consists of tensors in tuples, lists and dictionaries only."""
+    if type(output) in (tuple, list):
+        return bool(output) and all(map(is_plain, output))
+    if type(output) is dict:
+        return bool(output) and all(map(is_plain, output.values()))
+    return isinstance(output, torch.Tensor)
+
+
+def traced(model: nn.Module, calls: Sequence[Call], dims: Dims) -> Traced:
+    """Return the trace of a model in eval mode. Modes, gradients and buffers are restored.
+
+    Args:
+        model: on the CPU, not compiled.
+        calls: calls with real inputs.
+        dims: free dimensions of each input.
+
+    Raises:
+        NotExportable: the model cannot be exported; the message has its line.
+        BadInputs: the model cannot be called with the inputs.
+    """
+    call = example(calls, dims)
+    with evaluating(model), _without_cache(model), _restored(model):
+        notes, wrapped, unstable = _called_twice(model, call)
+        module = Plain(model).eval() if wrapped else model
+        program = _exported(module, call, dims)
+        line = changed_input(program)
+        if line is not None:
+            raise refusal(causes.IN_PLACE, line)
+        drawn = random_operator(program)
+        if drawn is not None:
+            name, line = drawn
+            cause = causes.DROPOUT if "dropout" in name else causes.RANDOM
+            raise refusal(cause, line, detail=f"operator {name}")
+        if unstable is not None:
+            raise unstable
+    return Traced(program, tuple(notes))
+
+
+def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, NotExportable | None]:
+    """Call a model twice with the same inputs.
+
+    Returns:
+        Notes on changes of attributes; True if its outputs need plain containers; the refusal if outputs differ because
+        of the model's own state, or of random numbers of Python.
+    """
+    watch = Watch(model)
+    given = call.copied()
+    first = _call(model, given)
+    if plain(first) is None:
+        raise refusal(causes.cause_of("not a known type", ""), None, name=f"forward of {type(model).__name__}")
+    changes, drew = watch.changes(), watch.drew
+    unstable = None
+    if changes or drew:
+        state = torch.random.get_rng_state()
+        again = _call(model, call.copied())
+        torch.random.set_rng_state(state)
+        if not _same(plain(first), plain(again)):
+            cause = causes.PYTHON_RANDOM if drew else causes.SIDE_EFFECT
+            line = None if drew else next((change.line for change in changes if change.line is not None), None)
+            subject = ", ".join(map(str, changes)) if changes and not drew else ""
+            unstable = refusal(cause, line, detail=subject, name=type(model).__name__)
+    notes = [
+        f"{change} changes in forward{f' ({change.line})' if change.line else ''}; in the exported model it does not"
+        for change in changes
+    ]
+    return notes, not is_plain(first), unstable
+
+
+def _call(model: nn.Module, call: Call) -> Any:
+    try:
+        return model(*call.args, **call.kwargs)
+    except Exception as error:  # whatever the model raises
+        add_post_mortem(error)
+        shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(call.names, call.tensors, strict=True))
+        note = "; ".join(getattr(error, "__notes__", ()))
+        raise BadInputs(
+            f"{type(model).__name__} cannot be called with a batch: {type(error).__name__}: {error}",
+            expected=note or f"inputs of the call: {shapes}",
+            remedy="pass inputs=, a function from a batch to the inputs of the model",
+        ) from error
+
+
+def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
+    shapes = _spec(module, call, dims)
+
+    def trace(spec: Any) -> ExportedProgram:
+        given = call.copied()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on attributes, which are reported as notes, and of torch on itself
+            return torch.export.export(module, given.args, given.kwargs, dynamic_shapes=spec)
+
+    try:
+        with quiet():
+            try:
+                with _sizes_of_one():
+                    return trace(shapes)
+            except Exception:  # whatever it was, the usual way decides
+                return trace(shapes)
+    except Exception as error:  # torch raises many types
+        if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
+            auto = {name: dict.fromkeys(free, torch.export.Dim.AUTO) for name, free in dims.items()}
+            line, dimension = fixed_sizes(lambda: trace(_spec(module, call, auto)))
+            raise refusal(causes.FIXED_SIZE, line, detail=dimension, name=type(module).__name__) from error
+        raise explained(error, module) from error
+
+
+@contextmanager
+def _sizes_of_one() -> Iterator[None]:
+    """Trace without assuming that no size is 0 or 1, so that one word, or a difference of lengths of 1, is accepted."""
+    config: Any = importlib.import_module("torch.fx.experimental._config")
+    if not hasattr(config, "backed_size_oblivious"):
+        yield
+        return
+    with config.patch(backed_size_oblivious=True):
+        yield
+
+
+def _spec(module: nn.Module, call: Call, dims: Dims) -> dict[str, Any]:
+    """Return the free dimensions in the structure of the signature, as `torch.export` expects them."""
+    spec: dict[str, Any] = {}
+    given = [(name, dims.get(name, {})) for name in call.names]
+    count = len(call.args)
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            if rest := tuple(free for _, free in given[len(spec) : count]):
+                spec[parameter.name] = rest
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            if named := {name: free for name, free in given[count:] if name not in spec}:
+                spec[parameter.name] = named
+        elif len(spec) < count and not any(isinstance(value, tuple) for value in spec.values()):
+            spec[parameter.name] = given[len(spec)][1]
+        elif parameter.name in call.kwargs:
+            spec[parameter.name] = dims.get(parameter.name, {})
+    return spec
+
+
+@contextmanager
+def _without_cache(model: nn.Module) -> Iterator[None]:
+    """Switch the cache of models of transformers off: an exported call has no state of earlier ones."""
+    config: Any = getattr(model, "config", None)
+    if getattr(config, "use_cache", None) is not True:
+        yield
+        return
+    config.use_cache = False
+    try:
+        yield
+    finally:
+        config.use_cache = True
+
+
+@contextmanager
+def _restored(model: nn.Module) -> Iterator[None]:
+    """Restore buffers, the user's attributes and the random states that a forward pass changes."""
+    held = [(module, dict(vars(module))) for module in model.modules()]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    own_values = [value for _, own in held for name, value in own.items() if name not in OF_TORCH]
+    containers = [(value, copy.copy(value)) for value in own_values if type(value) in (list, dict, set)]
+    state, python = torch.random.get_rng_state(), random.getstate()
+    numpy = sys.modules.get("numpy")
+    arrays = None if numpy is None else numpy.random.get_state()
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(state)
+        random.setstate(python)
+        if numpy is not None and arrays is not None:
+            numpy.random.set_state(arrays)
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+        for module, own in held:
+            for name in [name for name in vars(module) if name not in own]:
+                delattr(module, name)
+            for name, value in own.items():
+                if vars(module).get(name) is not value:
+                    vars(module)[name] = value
+        for value, before in containers:
+            value.clear()
+            if isinstance(value, list):
+                value.extend(before)
+            else:
+                value.update(before)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and one.shape == other.shape and torch.equal(one, other)
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(_same(one[k], other[k]) for k in one)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one is other

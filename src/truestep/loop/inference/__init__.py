@@ -1,0 +1,7 @@
+"""From a checkpoint to predictions and exports.
+
+trained    `Trained`: the weights, the preprocessing and the settings of a checkpoint, and predictions of files
+record     preprocessing and settings in the checkpoints of a run
+answers    predictions with labels and probabilities by name
+exporting  exports of a run and of a checkpoint
+"""

@@ -1,0 +1,125 @@
+"""Exports of a run and of a checkpoint: the model of `truestep.export`, with its origin and preprocessing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truestep.errors import BadSettings, SeveralProcesses
+from truestep.export.exporting import Exported, export
+from truestep.export.factories import build
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.listing import find
+from truestep.loop.checkpoint.weights import load_weights
+from truestep.loop.inference.record import record_of
+from truestep.loop.process.terminal import say
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    from truestep.loop.loading.given import GivenLoader
+    from truestep.loop.loading.loader import Loader
+    from truestep.loop.ranks.strategy import Strategy
+    from truestep.loop.run.evaluation import Evaluation
+    from truestep.loop.run.registry import Parts
+
+
+def export_checkpoint(
+    path: str | Path,
+    *,
+    factory: str,
+    arguments: Mapping[str, Any],
+    batches: Iterable[Any],
+    to: str,
+    weights: str | None,
+    folder: Callable[[Path], Path],
+    **options: Any,
+) -> tuple[Exported, str]:
+    """Export a model of a checkpoint; return the export, and the name of the checkpoint.
+
+    Args:
+        path: as for `load_weights`.
+        factory: "module:factory" that builds the model.
+        arguments: of the factory.
+        batches: real batches.
+        to: format of the export.
+        weights: name of the model in the checkpoint; None for the first, which is no average.
+        folder: returns the folder of the export for the path of the checkpoint.
+        **options: of `truestep.export.export`.
+
+    Raises:
+        BadCheckpoint: the checkpoint is missing or damaged.
+        KeysDoNotMatch: the factory builds another model than that of the checkpoint.
+    """
+    checkpoint = find(path)
+    name = weights or checkpoint.models[0]
+    model = build(factory, arguments)
+    load_weights(model, checkpoint, name=name)
+    saved = record_of(checkpoint)
+    found = export(
+        model,
+        folder(checkpoint.path),
+        to=to,
+        batches=batches,
+        factory=factory,
+        arguments=arguments,
+        origin=origin_of(checkpoint, name),
+        preprocessing=saved.preprocessing,
+        **options,
+    )
+    return found, f"{checkpoint.path} ({name})"
+
+
+def origin_of(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """Return checkpoint, step and metric of weights."""
+    return {
+        "checkpoint": checkpoint.path.name,
+        "name": name,
+        "step": checkpoint.step,
+        "epoch": checkpoint.epoch,
+        "metric": checkpoint.metric,
+    }
+
+
+def export_of_run(
+    model: nn.Module,
+    loader: Loader | GivenLoader | DataLoader[Any],
+    *,
+    to: str,
+    out: str | Path | None,
+    evaluation: Evaluation,
+    parts: Parts,
+    strategy: Strategy,
+    step: int,
+    folder: Path | None,
+    **options: Any,
+) -> Exported:
+    """Export a model of a run with its current weights; see `Run.export`."""
+    if strategy.world_size > 1:
+        raise SeveralProcesses(
+            f"run.export() was called in {strategy.world_size} processes",
+            expected="expected one process: an export is written once",
+            remedy="save a checkpoint, and export it with `truestep export`",
+        )
+    if out is None and folder is None:
+        raise BadSettings(
+            "the run has no folder for the export",
+            expected="expected out=",
+            remedy='pass out="exports/name" to run.export()',
+        )
+    target = Path(out) if out is not None else Path(folder or "") / "export" / to
+    averages = {name: followed.average.model for name, followed in parts.averaging.shelf.items()}
+    named = next((name for name, one in (parts.models | averages).items() if one is model), None)
+    found = export(
+        model,
+        target,
+        to=to,
+        batches=evaluation.batches(loader),
+        origin={"name": named, "step": step},
+        preprocessing=parts.record.preprocessing,
+        **options,
+    )
+    say(f"truestep: {found}")
+    return found

@@ -1,0 +1,109 @@
+"""`truestep export`: a checkpoint on the command line."""
+
+import json
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from truestep import Run, data
+from truestep.cli import main
+
+NETWORK = """
+from torch import nn
+
+class Net(nn.Sequential):
+    def __init__(self, width):
+        super().__init__(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 3))
+
+class Choosing(Net):
+    def forward(self, x):
+        if x.sum() > 0:
+            return super().forward(x)
+        return x
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A run with a model, its average, and a module that builds it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "exported_network", raising=False)
+    (tmp_path / "exported_network.py").write_text(NETWORK)
+    torch.save([torch.randn(6, 4), torch.randn(6, 4)], tmp_path / "inputs.pt")
+    with Run(out="runs/lab", seed=1, max_epochs=1, device="cpu", progress=False) as run:
+        dataset = data.tensors(torch.randn(12, 4), torch.arange(12) % 3, mean=0.5, std=2.0, classes=("a", "b", "c"))
+        loader = run.loader(dataset, batch_size=6)
+        model = run.model(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)))
+        optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+        ema = run.ema(model, 0.5)
+        for _ in run.epochs():
+            for x, y in run.train(loader, model):
+                run.step(nn.functional.cross_entropy(model(x), y))
+            run.save(metric=1.0)
+    assert optimizer is not None
+    return tmp_path, model, ema
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["export", *map(str, arguments)])
+    return ended.value.code
+
+
+def test_a_checkpoint_is_exported_with_its_average(folder, capsys):
+    place, model, ema = folder
+    status = call(
+        "runs/lab/best", "--model", "exported_network:Net", "--argument", "width=8", "--inputs", "inputs.pt",
+        "--to", "safetensors", "--weights", "ema",
+    )  # fmt: skip
+    said = capsys.readouterr().out
+    assert status == 0, said
+    assert "tolerance 1e-04: equal" in said
+    assert all(len(line) <= 80 for line in said.splitlines()), said
+    config = json.loads((place / "runs/lab/export/safetensors/config.json").read_text())
+    assert config["weights"] == {"checkpoint": "step-000002", "name": "ema", "step": 2, "epoch": 1, "metric": 1.0}
+    assert config["preprocessing"]["std"] == 2.0
+    from safetensors.torch import load_file
+
+    weights = load_file(place / "runs/lab/export/safetensors/model.safetensors")
+    assert all(torch.equal(weights[key], value) for key, value in ema.model.state_dict().items())
+    assert not torch.equal(weights["0.weight"], model.state_dict()["0.weight"])
+
+
+def test_a_model_that_cannot_be_exported_ends_with_its_line(folder, capsys):
+    status = call("runs/lab", "--model", "exported_network:Choosing", "--argument", "width=8", "--inputs", "inputs.pt")
+    said = capsys.readouterr().err
+    assert status == 2
+    assert said.startswith("NotExportable: exported_network.py:10: `if x.sum() > 0:` chooses what is computed")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--inputs", "inputs.pt", "--argument", "8"], "--argument 8 has no name"),
+        (["--inputs", "inputs.pt", "--argument", "width=8", "--dynamic", "x"], "--dynamic x names no dimension"),
+        (["--inputs", "exported_network:Net", "--argument", "width=8"], "UsageError"),
+        (["--inputs", "absent.pt", "--argument", "width=8"], "absent.pt cannot be read"),
+        (["--inputs", "inputs.pt", "--argument", "width=9"], "KeysDoNotMatch"),
+    ],
+)
+def test_wrong_use_is_explained(folder, capsys, options, said):
+    assert call("runs/lab", "--model", "exported_network:Net", *options) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_run_exports_its_current_weights(tmp_path, capsys):
+    with Run(out=tmp_path / "run", seed=1, max_epochs=1, device="cpu", progress=False) as run:
+        loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12, 1)), batch_size=5)
+        model = run.model(nn.Sequential(nn.Linear(4, 2), nn.Dropout(), nn.Linear(2, 1)))
+        model.train()
+        before = torch.get_rng_state()
+        found = run.export(model, loader)
+        assert torch.equal(torch.get_rng_state(), before)
+        assert model[1].training
+    assert found.folder == tmp_path / "run" / "export" / "pt2"
+    assert found.config["weights"] == {"name": "model", "step": 0}
+    assert "equal to eager in" in capsys.readouterr().err

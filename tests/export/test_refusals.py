@@ -1,0 +1,138 @@
+"""What cannot be exported is explained at the line of the model that stops it, and the model is left as it was."""
+
+import inspect
+import linecache
+import random
+import re
+
+import pytest
+import torch
+import unexportable
+from torch import nn
+
+from truestep.errors import BadInputs, NotExportable
+from truestep.export.calls import call_from
+from truestep.export.shapes import free_dimensions
+from truestep.export.tracing import traced
+
+CAUSES = {
+    "Branch": "data-dependent-control-flow",
+    "Assertion": "data-dependent-control-flow",
+    "Item": "value-of-a-tensor",
+    "Loop": "value-of-a-tensor",
+    "Packed": "packed-sequence",
+    "Numpy": "numpy-in-forward",
+    "Text": "tensor-as-text",
+    "InPlace": "in-place-on-input",
+    "InPlaceOfView": "in-place-on-input",
+    "Counter": "side-effect",
+    "Buffer": "side-effect",
+    "Noise": "random-in-forward",
+    "Dropout": "dropout-always-on",
+    "FixedView": "fixed-size",
+    "FixedZeros": "fixed-size",
+    "FixedBranch": "fixed-size",
+    "PythonNoise": "python-random",
+    "Object": "output-is-no-tensor",
+}
+
+
+def trace(model, *batches, **options):
+    calls = [call_from(model, batch) for batch in batches or (torch.randn(8, 4),)]
+    return traced(model, calls, free_dimensions(calls, **options))
+
+
+def test_every_model_has_its_cause():
+    named = {name for name, kind in inspect.getmembers(unexportable, inspect.isclass) if issubclass(kind, nn.Module)}
+    assert named - {"Base"} == set(CAUSES)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_line_that_stops_an_export_is_named(name):
+    model, batch = getattr(unexportable, name)(), torch.randn(8, 4)
+    weights = {key: value.clone() for key, value in model.state_dict().items()}
+    state, python = torch.get_rng_state(), random.getstate()
+    with pytest.raises(NotExportable) as caught:
+        trace(model, batch)
+    error = caught.value
+    assert error.cause == CAUSES[name]
+    assert error.remedy
+    place = re.search(r"unexportable\.py:(\d+): `", error.happened)
+    if "# stops" in inspect.getsource(type(model)):
+        assert place, error
+        assert linecache.getline(unexportable.__file__, int(place[1])).rstrip().endswith("# stops"), error
+    assert model.training
+    assert (model.calls, model.seen) == (0, [])
+    assert all(torch.equal(value, weights[key]) for key, value in model.state_dict().items())
+    assert random.getstate() == python
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_fixed_dimension_is_named():
+    with pytest.raises(NotExportable) as caught:
+        trace(unexportable.FixedBranch())
+    assert "dimension 0 of x is fixed to 8" in caught.value.expected
+
+
+def test_a_fixed_batch_can_be_asked_for():
+    assert trace(unexportable.FixedBranch(), fixed_batch=True).program is not None
+
+
+class Healthy(nn.Module):
+    """Layers that are random in train mode, and attributes that no output depends on."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, dropout=0.1, batch_first=True)
+        self.encoder = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        self.rnn = nn.LSTM(4, 4, 2, dropout=0.1, batch_first=True)
+        self.norm = nn.BatchNorm1d(4)
+        self.dropout = nn.Dropout()
+        self.last = None
+
+    def forward(self, x):
+        rows = x.unsqueeze(1).repeat(1, 3, 1)
+        rows = self.rnn(self.encoder(self.attention(rows, rows, rows)[0]))[0]
+        self.last = rows
+        result = self.dropout(self.norm(rows[:, -1]))
+        result += 1
+        return result
+
+
+def test_layers_of_torch_are_exported_in_eval_mode_and_restored():
+    model = Healthy()
+    model.norm.eval()
+    modes = {name: module.training for name, module in model.named_modules()}
+    found = trace(model)
+    assert {name: module.training for name, module in model.named_modules()} == modes
+    assert model.last is None
+    (note,) = found.notes
+    assert note.startswith("self.last changes in forward (")
+    x = torch.randn(3, 4)
+    torch.testing.assert_close(found.program.module()(x), model.eval()(x))
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.word = nn.Embedding(9, 4)
+
+    def forward(self, tokens, lengths):
+        mask = torch.arange(tokens.shape[1]) < lengths.unsqueeze(1)
+        pairs = tokens[:, 1:] * 2 % 9
+        return (self.word(tokens) * mask.unsqueeze(2)).sum(1) + self.word(pairs).sum(1)
+
+
+def test_the_length_of_texts_is_free_down_to_one_word():
+    model = Words()
+    batches = [(torch.randint(0, 9, (4, length)), torch.full((4,), length)) for length in (5, 7)]
+    module = trace(model, *batches).program.module()
+    for size, length in ((1, 1), (2, 2), (3, 30)):
+        given = torch.randint(0, 9, (size, length)), torch.full((size,), length)
+        torch.testing.assert_close(module(*given), model(*given))
+
+
+def test_a_model_that_fails_in_eager_is_not_blamed_on_the_export():
+    with pytest.raises(BadInputs) as caught:
+        trace(nn.Linear(5, 1))
+    assert "Linear cannot be called with a batch" in caught.value.happened
