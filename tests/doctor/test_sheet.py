@@ -152,6 +152,12 @@ def test_an_extra_that_is_not_installed_says_how_to():
     assert '\n                 $ pip install "truestep[metrics]"\n' in text
 
 
+def test_the_file_system_of_a_folder_is_named_where_it_is_known():
+    assert "500 GiB free, nfs4 (network), writes" in printed(MACHINES["read-only"])
+    assert "500 GiB free, ext4, writes" in printed(with_runs(system="ext4", network=False))
+    assert "(network)" not in printed(with_runs(system="ext4", network=False))
+
+
 def test_colours_are_for_terminals():
     out = io.StringIO()
     advice = advise(CONTAINER)

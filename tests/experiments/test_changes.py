@@ -178,6 +178,10 @@ def test_dropout_gives_its_input_back(change):
     query = torch.randn(2, 3, 8)
     assert attention(query, query, query)[0].equal(attention(query, query, query)[0])
     assert change.applied >= 7
+    fused, applied = nn.functional.scaled_dot_product_attention, change.applied
+    assert fused(query, query, query, None, 0.9).equal(fused(query, query, query))
+    assert fused(query, query, query, dropout_p=0.9).equal(fused(query, query, query))
+    assert change.applied == applied + 2
 
 
 @pytest.mark.parametrize("change", [FirstBatches], indirect=True)

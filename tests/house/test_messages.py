@@ -1,6 +1,7 @@
 """The form of messages: `severity[rule-id]: fact`; for errors the event, the expectation, a remedy."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -40,8 +41,14 @@ def literals(node):
     return [] if not text else [text]
 
 
-def reported():
+@functools.cache
+def messages():
     """(rule, what, text) of every message, label, cost and help that a rule writes."""
+    return sorted({*reported(), *suspected()})
+
+
+def reported():
+    """Yield them in the order of the sources."""
     for id, rule in all_rules().items():
         path = ROOT / "src" / "truestep" / "rules" / f"{rule.__module__.rpartition('.')[2]}.py"
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -74,14 +81,11 @@ def suspected():
                             yield path.stem, "label", text
 
 
-MESSAGES = sorted({*reported(), *suspected()})
-
-
 def test_messages_were_found():
-    assert {rule for rule, what, _ in MESSAGES if what == "message"} >= {"missing-zero-grad", "_syntax_order"}
+    assert {rule for rule, what, _ in messages() if what == "message"} >= {"missing-zero-grad", "_syntax_order"}
 
 
-@every("rule, what, text", MESSAGES)
+@every("rule, what, text", messages)
 def test_rule_speaks_in_facts(rule, what, text):
     assert not text.rstrip().endswith((".", "!", "?")), f"{rule}: no full stop, no question"
     assert "?" not in text, f"{rule}: never a question"
@@ -93,7 +97,7 @@ def test_rule_speaks_in_facts(rule, what, text):
     assert first.islower() or first.isdigit() or PROPER.match(text), f"{rule}: lower case"
 
 
-@every("rule, text", [(rule, text) for rule, what, text in MESSAGES if what == "message"])
+@every("rule, text", lambda: [(rule, text) for rule, what, text in messages() if what == "message"])
 def test_message_fits_a_line(rule, text):
     assert len(text) <= 110
 
@@ -121,8 +125,13 @@ def test_snapshot_keeps_the_form_of_findings(path):
         assert f"= more: truestep explain {head[2]}" in block
 
 
+@functools.cache
 def raised_errors():
-    """(place, class, arguments) of every error of the tree that the package makes."""
+    """(place, arguments) of every error of the tree that the package makes."""
+    return list(_raised_errors())
+
+
+def _raised_errors():
     kinds = {
         name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.TrueStepError)
     }
@@ -136,7 +145,7 @@ def raised_errors():
                 yield pytest.param(parts, id=place)
 
 
-@every("parts", list(raised_errors()))
+@every("parts", raised_errors)
 def test_error_says_what_happened_and_what_to_do(parts):
     assert "happened" in parts
     assert "remedy" in parts, "one imperative remedy"

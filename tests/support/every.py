@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 
-def every(names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = None) -> Callable[..., Any]:
+def every(
+    names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]], ids: Callable[[Any], str] | None = None
+) -> Callable[..., Any]:
     """Return a decorator as `pytest.mark.parametrize`; the test runs all cases and names each that fails.
 
     Args:
         names: of the arguments that a case gives, with commas between.
-        cases: a value for each name; may be made by `pytest.param` with an id. There must be one.
+        cases: a value for each name; may be made by `pytest.param` with an id. There must be one. A function that
+            returns them is called by the test: the collection of other tests does not wait for it.
         ids: makes the name of a case from its value.
     """
     arguments = [name.strip() for name in names.split(",")]
@@ -28,7 +31,7 @@ def every(names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = N
         def run(**fixtures: Any) -> None:
             offenders = []
             number = 0
-            for number, case in enumerate(cases, 1):
+            for number, case in enumerate(cases() if callable(cases) else cases, 1):
                 values = getattr(case, "values", None) if hasattr(case, "marks") else None
                 if values is None:
                     values = (case,) if len(arguments) == 1 else tuple(case)

@@ -22,7 +22,7 @@ SLOW = {
 """These programs wait for seconds; part of `make test-all`, as the proofs of their rules are of `make test`."""
 
 
-@pytest.mark.parametrize("program", in_tiers(HEALTHY, HEALTHY[::6]))
+@pytest.mark.parametrize("program", in_tiers(HEALTHY, HEALTHY[::12]))
 def test_healthy_program_is_quiet(program: Path) -> None:
     run = supervise(program)
     assert run.how == "finished", str(run)
@@ -30,7 +30,7 @@ def test_healthy_program_is_quiet(program: Path) -> None:
     assert run.errors == [], str(run)
 
 
-@pytest.mark.parametrize("program", in_tiers(BROKEN, [*FIRST.values()][::3], slow=SLOW))
+@pytest.mark.parametrize("program", in_tiers(BROKEN, [*FIRST.values()][::9], slow=SLOW))
 def test_failure_is_found_at_its_line(program: Path) -> None:
     run, marked = supervise(program), expected(program)
     assert marked, "no line is marked"

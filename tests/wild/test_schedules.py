@@ -1,6 +1,6 @@
 """Every schedule of torch, made for epochs or for steps, and stepped per epoch or per batch: mistakes are found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -65,6 +65,11 @@ FITS_BOTH: dict[str, Make] = {
 }
 
 
+def in_turns(kinds: Iterable[str]) -> list[Any]:
+    """Return the parameters of a test: a third of the schedules for `make test`, the others for `make programs`."""
+    return [pytest.param(kind, marks=[pytest.mark.program] if place % 3 else []) for place, kind in enumerate(kinds)]
+
+
 def found(make: Make, *, per_batch: bool, epochs: int = EPOCHS, fraction: bool = False) -> list[Any]:
     """Train a tiny model and return the findings on its schedule, above low confidence."""
     torch.manual_seed(0)
@@ -87,28 +92,28 @@ def found(make: Make, *, per_batch: bool, epochs: int = EPOCHS, fraction: bool =
     return [finding for finding in shown if finding.rule == "scheduler-wrong-cadence"]
 
 
-@pytest.mark.parametrize("kind", FOR_EPOCHS)
+@pytest.mark.parametrize("kind", in_turns(FOR_EPOCHS))
 def test_a_schedule_of_epochs_stepped_per_batch_is_found(kind: str) -> None:
     assert len(found(FOR_EPOCHS[kind], per_batch=True)) == 1
 
 
-@pytest.mark.parametrize("kind", FOR_EPOCHS)
+@pytest.mark.parametrize("kind", in_turns(FOR_EPOCHS))
 def test_a_schedule_of_epochs_stepped_per_epoch_is_quiet(kind: str) -> None:
     assert found(FOR_EPOCHS[kind], per_batch=False) == []
 
 
-@pytest.mark.parametrize("kind", FOR_STEPS)
+@pytest.mark.parametrize("kind", in_turns(FOR_STEPS))
 def test_a_schedule_of_steps_stepped_per_epoch_is_found(kind: str) -> None:
     assert len(found(FOR_STEPS[kind], per_batch=False)) == 1
 
 
-@pytest.mark.parametrize("kind", FOR_STEPS)
+@pytest.mark.parametrize("kind", in_turns(FOR_STEPS))
 def test_a_schedule_of_steps_stepped_per_batch_is_quiet(kind: str) -> None:
     assert found(FOR_STEPS[kind], per_batch=True) == []
 
 
 @pytest.mark.parametrize("per_batch", [True, False], ids=["per batch", "per epoch"])
-@pytest.mark.parametrize("kind", FITS_BOTH)
+@pytest.mark.parametrize("kind", in_turns(FITS_BOTH))
 def test_a_schedule_that_any_pace_fits_is_quiet(kind: str, per_batch: bool) -> None:
     assert found(FITS_BOTH[kind], per_batch=per_batch) == []
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from programs import expected, supervise
+from tiers import in_tiers
 
 LISTINGS = sorted((Path(__file__).parent / "seeds").glob("*.py"))
 
 
-@pytest.mark.parametrize("listing", LISTINGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("listing", in_tiers(LISTINGS, LISTINGS[::3]))
 def test_listing_has_its_findings_and_no_other(listing: Path) -> None:
     run = supervise(listing)
     assert run.how == "finished", str(run)

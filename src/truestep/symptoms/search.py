@@ -112,15 +112,6 @@ def search(words: str) -> list[Match]:
     return [*found, *([Match(None, " ".join(words.split()), pages, 0.0)] if pages else [])]
 
 
-def pages_with(words: str) -> list[str]:
-    """Return the ids of the rules with all these words on their pages; matches in the name or title come first.
-
-    >>> pages_with("NaN")[0], pages_with("learning rate")[0]
-    ('nan-or-inf', 'learning-rate-dead')
-    """
-    return [id for id, _ in _on_pages(words)[:_MOST_PAGES]]
-
-
 def _on_pages(words: str) -> list[tuple[str, int]]:
     """Return rules with all words on their pages, with the weight of the places, the largest first."""
     wanted = [

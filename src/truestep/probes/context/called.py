@@ -33,11 +33,6 @@ class Called:
         self._stack: ExitStack | None = None
         self._depth = _Depth()
 
-    @property
-    def is_looking(self) -> bool:
-        """Return True between `look` and `stop`."""
-        return self._stack is not None
-
     def look(self) -> None:
         """Start; if torch's source differs from the expected one, a call is assumed."""
         self.seen = self._depth.inside = False
