@@ -1,7 +1,7 @@
 """Write the pages of the lab from docs/lab/pages.toml, the programs, and their stored output.
 
-``python docs/lab.py`` writes the pages and the pictures; ``python docs/lab.py NAME`` runs a program first and stores its
-output, with seed 0.
+``python docs/lab.py`` writes the pages and the pictures; ``python docs/lab.py NAME`` runs a program first, with seed 0,
+and stores its output.
 """
 
 from __future__ import annotations
