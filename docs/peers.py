@@ -14,29 +14,33 @@ RESULTS = HERE.parent / "bench" / "results"
 PAGE = HERE / "explanation" / "peers.md"
 HEAD = """# Beside other frameworks
 
-Only what was measured is here, with the command that measures it again. `pip install 'truestep[frameworks]'` installs the others at the
-versions below. The programs are in `bench`, the numbers in `bench/results`; `python docs/peers.py` writes this page from them.
+Only what was measured is here, with the command that measures it again. `pip install 'truestep[frameworks]'`
+installs the others at the versions below. The programs are in `bench`, the numbers in `bench/results`; `python
+docs/peers.py` writes this page from them.
 
 Absolute times are those of a small, busy machine ({machine}). Compare the rows of one table."""
 STEP = """## Cost of a step
 
     python bench/toolkit_step.py --save
 
-Time that each library adds to a hand-written step of a small network (MLP 16-32-1, batch 32): median over {rounds} rounds of
-{steps} steps, in turns in one process, in processor time. The step by hand takes {off:.0f} us, or {on:.0f} us with clipping, a schedule and
-logging. Every loop ends with the weights of its hand-written equivalent, bit for bit.
+Time that each library adds to a hand-written step of a small network (MLP 16-32-1, batch 32): median over {rounds}
+rounds of {steps} steps, in turns in one process, in processor time. The step by hand takes {off:.0f} us, or
+{on:.0f} us with clipping, a schedule and logging. Every loop ends with the weights of its hand-written equivalent,
+bit for bit.
 
 | loop | nothing on | clipping, schedule, logging |
 | --- | --- | --- |
 {rows}
 
-Ignite adds less than TrueStep. TrueStep keeps every logged value, and checks losses and norms for spikes and NaN; the others log each 50th."""
+Ignite adds less than TrueStep. TrueStep keeps every logged value, and checks losses and norms for spikes and NaN;
+the others log each 50th."""
 EXACT = """## Exactness
 
     python bench/exactness.py --save
 
-*Window*: the sum of the updates of ten micro-batches with gradient 1 in windows of four, where {right:g} is right. The other columns: the largest
-difference of a weight from an uninterrupted run, after a kill in step 8 of 40 and a resume as the documentation of each says.
+*Window*: the sum of the updates of ten micro-batches with gradient 1 in windows of four, where {right:g} is right.
+The other columns: the largest difference of a weight from an uninterrupted run, after a kill in step 8 of 40 and a
+resume as the documentation of each says.
 
 | framework | window | plain | dropout | random samples | both, 2 workers |
 | --- | --- | --- | --- | --- | --- |
@@ -47,8 +51,8 @@ RANKS = """## Two ranks
 
     python bench/ranks.py --save
 
-Milliseconds of a step on two processes of this machine over gloo, and the ratio to the loop by hand of the same kind, the median over
-{rounds} rounds. All weights are equal to those by hand.
+Milliseconds of a step on two processes of this machine over gloo, and the ratio to the loop by hand of the same
+kind, the median over {rounds} rounds. All weights are equal to those by hand.
 
 | loop | small model | large model |
 | --- | --- | --- |
@@ -58,18 +62,20 @@ DATA = """## Data
     python bench/loader.py --save
     python bench/lab.py --save
 
-Batches of 256 from 60,000 samples in memory, shuffled: {loader} us with `truestep.Loader`, {indexing} us by plain indexing, {torch} us with a
-`DataLoader` over a `TensorDataset`. Sample by sample, TrueStep is slower: {own} us for {theirs} us, since it seeds each sample, so that
-a resumed run draws the same random numbers.
+Batches of 256 from 60,000 samples in memory, shuffled: {loader} us with `truestep.Loader`, {indexing} us by plain
+indexing, {torch} us with a `DataLoader` over a `TensorDataset`. Sample by sample, TrueStep is slower: {own} us for
+{theirs} us, since it seeds each sample, so that a resumed run draws the same random numbers.
 
-FashionMNIST to {goal:.1%} of the test images, the same network: {toolkit:.1f} s of processor time with `truestep.data`, {script:.1f} s with the
-usual script (a `DataLoader` over images that are decoded and normalised one by one). Medians of three seeds."""
+FashionMNIST to {goal:.1%} of the test images, the same network: {toolkit:.1f} s of processor time with
+`truestep.data`, {script:.1f} s with the usual script (a `DataLoader` over images that are decoded and normalised
+one by one). Medians of three seeds."""
 REST = """## Not measured
 
 - Training on several GPUs or hosts against other frameworks.
 - torchtnt and fastai: {absent}.
-- Other tools that look for failures. Their checks and this project's were not run on the same programs, so there is no table; what TrueStep
-  finds and misses in programs with planted mistakes is in [Mutants](../reference/mutants.md)."""
+- Other tools that look for failures. Their checks and this project's were not run on the same programs, so there is
+  no table; what TrueStep finds and misses in programs with planted mistakes is in
+  [Mutants](../reference/mutants.md)."""
 
 
 def text() -> str:

@@ -1,8 +1,8 @@
 """The page in Debian's chromium: every control, light and dark, on a phone, on paper, without a network."""
 
 import math
+import os
 import shutil
-import time
 
 import pytest
 from lived import BATCH, BEGINNING, CALLED, CLEARED, COMPUTED, ENDED, PATH, SIZES, STEPPED, lived
@@ -298,13 +298,14 @@ def test_a_run_of_a_million_steps_opens(opened, tmp_path, capsys):
     recorder.close("finished", [])
     summary = read(tmp_path / "long")
     assert summary.steps == 1_000_000
-    began = time.perf_counter()
     page = opened([summary])
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
+    drawn_s = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+    complete_s = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
+    size = (tmp_path / "page-0.html").stat().st_size
     with capsys.disabled():
-        size = (tmp_path / "page-0.html").stat().st_size
-        print(
-            f"\na page of 10^6 steps ({size / 1000:.0f} kB): written and opened in {time.perf_counter() - began:.2f} s"
-        )
+        print(f"\na page of 10^6 steps ({size / 1000:.0f} kB): drawn after {drawn_s:.2f} s, all {complete_s:.2f} s")
+    if os.getloadavg()[0] < (os.cpu_count() or 1):  # else the clock measures other programs
+        assert max(drawn_s, complete_s) < 2.0
     assert page.locator("h1").inner_text() == "No failure found"
     assert page.locator("path.line.linear").count() == 2

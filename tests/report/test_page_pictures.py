@@ -1,16 +1,21 @@
 """Charts of schedules, time and memory, units without a gradient, and losses at chance."""
 
+import json
 import math
 
 import pytest
-from lived import SCHEDULED, at, lived
+from lived import PATH, SCHEDULED, at, lived
 
 from truestep import events as ev
+from truestep.errors import UsageError
 from truestep.findings import Summary
 from truestep.report.page.alerts import alerts
+from truestep.report.page.annotated import annotated, timed
 from truestep.report.page.asked_schedules import schedule_charts
 from truestep.report.page.heat import heat_maps
+from truestep.report.page.line_times import line_times, read_times
 from truestep.report.page.time_and_memory import pace_charts
+from truestep.report.page.write_page import render
 
 RATES = {0: 0.1, 20: 0.08, 60: 0.05, 99: 0.02}
 
@@ -129,3 +134,35 @@ def test_a_loss_that_stays_at_chance_is_an_alert():
         "the classes",
     )
     assert run(2.0) == run(math.log(10), steps=80) == ()
+
+
+ROWS = [
+    {"path": PATH, "line": 38, "phase": "backward", "ms": 6.0, "share": 0.6},
+    {"path": PATH, "line": 38, "phase": "other", "ms": 0.5, "share": 0.05},
+    {"path": PATH, "line": 35, "phase": "data", "ms": 0.004, "share": 0.0004},
+]
+
+
+def test_the_time_of_a_line_is_beside_its_operations():
+    times = line_times(ROWS)
+    (one,) = times.values()
+    assert (one.text, one.percent) == ("6.5 ms a step, 65 % (backward, other)", 65.0)
+    (file, *_) = annotated(lived(40), times)
+    lines = {line.number: line for part in file.stretches for line in part.lines}
+    assert lines[38].time is one
+    assert lines[37].time is None
+    assert "6.5 ms a step" in render([lived(40)], times=times)
+    (alone,) = timed(times)
+    assert [line.number for part in alone.stretches for line in part.lines if line.busy] == [38]
+
+
+def test_a_file_that_is_no_profile_is_refused(tmp_path):
+    file = tmp_path / "profile.json"
+    with pytest.raises(UsageError, match="is not a profile"):
+        read_times(file)
+    for text in ("no JSON", "[]", '{"lines": [{"path": "a.py"}]}', '{"line": []}'):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match="is not a profile"):
+            read_times(file)
+    file.write_text(json.dumps({"lines": ROWS}), encoding="utf-8")
+    assert read_times(file) == line_times(ROWS)
