@@ -36,7 +36,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
 
 
 def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
-    """Yield steps in a loop over batches whose gradients are cleared in the loop around it only."""
+    """Yield steps in a loop over batches if only the loop around it clears the gradients."""
     for loop in program.roles.trainings():
         for step in loop.steps:
             backward = loop.backward_before(step)
@@ -73,7 +73,7 @@ def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
                 yield Suspicion(
                     clear.node,
                     "the gradients are cleared after the backward pass and before the step",
-                    "clears what the backward pass has computed",
+                    "clears the gradients of the backward pass",
                     f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
                     ((backward.node, "computes the gradients"), (step.node, "updates without them")),
                     _confidence(loop, step),

@@ -186,7 +186,7 @@ def _only_cleared(key: str, program: Program) -> list[Call]:
 
 
 def accumulation_not_normalised(program: Program) -> Iterator[Suspicion]:
-    """Yield backward passes of several batches for one step whose loss is not divided by their number."""
+    """Yield backward passes of several batches for one step, if no loss is divided by their number."""
     for loop in program.roles.trainings():
         steps = loop.direct(Act.STEP)
         if loop.loop is None or len(steps) != 1 or len(loop.steps) != 1 or not program.roles.over_batches(loop.loop):
@@ -469,7 +469,7 @@ def _quotient(value: ast.expr | None, key: str) -> bool:
 
 
 def training_on_evaluation_data(program: Program) -> Iterator[Suspicion]:
-    """Yield training loops over a loader for the evaluation, in files whose training loader is never read."""
+    """Yield training loops over a loader for the evaluation, in files with a training loader that is never read."""
     built: dict[str, Call] = {}
     for call in program.named("torch.utils.data.DataLoader"):
         statement = call.statement
