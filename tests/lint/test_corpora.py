@@ -18,7 +18,7 @@ NOT_IN_PROOF = {
     "train-validation-overlap": "an overlap of indices",
     "training-data-not-shuffled": "labels sorted by class, which only a run can see",
 }
-"""Rules that know another form of the failure than the program of their proof has, and what it is."""
+"""Rules that know another form of the failure than that of their proof, with a description."""
 ACCIDENTS = ("digits_accident.py",)
 """Examples with a failure, as those of `examples/raw`."""
 HEALTHY = [

@@ -99,7 +99,7 @@ COMMANDS: dict[str, Command] = {
     "export": Command(
         "truestep.cli.export:export", "Export a checkpoint to pt2, ONNX, AOTInductor or safetensors, compared with it."
     ),
-    "new": Command("truestep.cli.new:new", "Write a training program to start from."),
+    "new": Command("truestep.cli.learning.new:new", "Write a training program to start from."),
     "exercise": Command(
         "truestep.cli.learning.exercise:exercise_command",
         "Write an exercise: a script with one failure to find.",
