@@ -10,7 +10,9 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
 def fixed(rule, text, code, *, related=(), nth=0, **texts):
     """Return a program with a fix for the failure at a piece of its code, or None; without the first lines."""
-    fix = propose(HEAD + text, rule, place(HEAD + text, code, nth), [place(HEAD + text, one) for one in related], **texts)
+    fix = propose(
+        HEAD + text, rule, place(HEAD + text, code, nth), [place(HEAD + text, one) for one in related], **texts
+    )
     if fix is None:
         return None
     compile(fix.new, "train.py", "exec")
@@ -130,7 +132,9 @@ def test_an_evaluation_in_a_training_function_gets_a_with():
         "    for v in vs:\n        print(model(v))\n    return model\n"
     )
     new = fixed("no-grad-missing", text, "model(v)")
-    assert new.endswith("    with torch.no_grad():\n        for v in vs:\n            print(model(v))\n    return model\n")
+    assert new.endswith(
+        "    with torch.no_grad():\n        for v in vs:\n            print(model(v))\n    return model\n"
+    )
 
 
 def test_train_mode_is_set_in_the_loop_that_evaluates():
@@ -195,8 +199,7 @@ def test_losses_are_kept_without_graphs():
 
 def test_a_pair_of_states_is_detached():
     text = (
-        "lstm = nn.LSTM(3, 4)\nfor x in xs:\n    out, state = lstm(x, state)\n"
-        "    f(out).backward(retain_graph=True)\n"
+        "lstm = nn.LSTM(3, 4)\nfor x in xs:\n    out, state = lstm(x, state)\n    f(out).backward(retain_graph=True)\n"
     )
     new = fixed("hidden-state-not-detached", text, "f(out).backward(retain_graph=True)")
     assert new.endswith("    f(out).backward()\n    state = tuple(part.detach() for part in state)\n")
@@ -295,7 +298,10 @@ def test_old_names_of_amp_that_are_not_called_stay():
 
 
 def test_a_model_is_saved_as_a_state():
-    assert fixed("whole-model-pickled", "torch.save(net, p)\n", "torch.save(net, p)") == "torch.save(net.state_dict(), p)\n"
+    assert (
+        fixed("whole-model-pickled", "torch.save(net, p)\n", "torch.save(net, p)")
+        == "torch.save(net.state_dict(), p)\n"
+    )
     assert fixed("whole-model-pickled", "torch.save(net, p)\nnet = torch.load(p)\n", "torch.save(net, p)") is None
 
 
@@ -309,7 +315,10 @@ def test_gradients_are_dropped():
 def test_an_optimizer_is_built_before_the_loops_that_do_not_change_its_parameters():
     text = "for k in range(5):\n    net = make()\n    for x in xs:\n        opt = Adam(net.parameters())\n        opt.step()\n"
     new = fixed("optimizer-rebuilt", text, "opt = Adam(net.parameters())")
-    assert new == "for k in range(5):\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
+    assert (
+        new
+        == "for k in range(5):\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
+    )
 
 
 def test_a_second_step_is_removed():

@@ -69,6 +69,8 @@ class DivideWindow(Fix):
         loss = receiver(backward)
         if isinstance(loss, cst.Call) and method(loss) == "scale" and len(loss.args) == 1:
             inner = loss.args[0].value
+            if isinstance(inner, cst.BinaryOperation) and isinstance(inner.operator, cst.Divide):
+                raise Uncertain
             self.edits.replace(inner, f"{self._operand(inner)} / {count}")
         elif isinstance(loss, cst.BinaryOperation) and isinstance(loss.operator, cst.Divide):
             raise Uncertain
