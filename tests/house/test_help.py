@@ -14,6 +14,7 @@ PAGES = {
     "truestep": [],
     "run": ["run"],
     "check": ["check"],
+    "lint": ["lint"],
     "prove": ["prove"],
     "compare": ["compare"],
     "repeat": ["repeat"],

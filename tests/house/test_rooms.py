@@ -13,12 +13,14 @@ LISTED = (
     "debugging",
     "doctor",
     "experiments",
+    "lint",
     "loop",
     "model",
     "postmortem",
     "runs",
     "supervision",
     "symptoms",
+    "syntax",
 )
 """The other folders are found by listing them, or export all their files."""
 FOUND = ("remedies", "speedups")

@@ -51,6 +51,7 @@ def test_the_block_holds():
         (["explain", "loss", "is", "nan"], "nan-or-inf"),
         (["rules"], "missing-zero-grad"),
         (["rules", "--format", "json"], '"missing-zero-grad"'),
+        (["lint", "--no-cache", __file__], "no failure found in 1 file"),
     ],
 )
 def test_command_works(arguments, said):
@@ -101,7 +102,7 @@ def test_the_toolkit_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    "module", ["truestep", "truestep.rules", "truestep.report", "truestep.supervision.record", "truestep.doctor"]
+    "module", ["truestep", "truestep.rules", "truestep.lint", "truestep.syntax", "truestep.report", "truestep.supervision.record", "truestep.doctor"]
 )
 def test_module_is_imported(module):
     done = without_torch(f"import {module}")

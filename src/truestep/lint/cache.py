@@ -35,7 +35,8 @@ class Cache:
         self._used: dict[str, Any] = {}
         if self._path is not None:
             with contextlib.suppress(OSError, ValueError):
-                self._known = json.loads(self._path.read_text(encoding="utf-8"))
+                held = json.loads(self._path.read_text(encoding="utf-8"))
+                self._known = held if isinstance(held, dict) else {}
 
     def get(self, path: str, text: str) -> FileResults | None:
         """Return the results of a file with this text; None if they are unknown."""

@@ -89,7 +89,7 @@ def _above(folder: Path) -> list[_Ignored]:
     found: list[_Ignored] = []
     for above in place.parents:
         own = _patterns(above)
-        if own is not None:
+        if own is not None and not own(str(place), folder=True):  # a folder that is named is always read
             found.insert(0, own)
         if (above / ".git").exists():
             return found

@@ -7,7 +7,20 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Call, Context, Loop, Program, Scope, Suspicion, argument, dotted, names_in
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Context,
+    Loop,
+    Program,
+    Scope,
+    Suspicion,
+    argument,
+    dotted,
+    names_in,
+    part_of,
+)
 
 _SCALERS = re.compile(
     r"^sklearn\.(?:preprocessing\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|Normalizer|PowerTransformer|"
@@ -41,6 +54,87 @@ def scaled_with_evaluation_data(program: Program) -> Iterator[Suspicion]:
                     ((split.node, "the split"),),
                 )
     yield from _fitted_twice(program)
+    yield from _by_hand(program)
+
+
+_STATISTIC = re.compile(r"\.(?:mean|std|min|max|amin|amax|var|median|quantile)\(")
+
+
+def _by_hand(program: Program) -> Iterator[Suspicion]:
+    """Yield tables that are standardised as a whole before they are cut, and parts with statistics of their own."""
+    for scope in program.scopes:
+        for key, bindings in scope.bindings.items():
+            for one in bindings:
+                if one.how != "=" or not isinstance(one.value, ast.BinOp) or not isinstance(one.value.op, ast.Div):
+                    continue
+                if not _own_statistics(key, one, program):
+                    continue
+                if re.search(r"(?:^|_)(?:test|val|valid)(?:$|_)", key):
+                    other = re.sub(r"test|valid|val", "train", key, count=1)
+                    twin = [each for each in scope.bindings.get(other, ()) if isinstance(each.value, ast.BinOp)]
+                    if any(_own_statistics(other, each, program) for each in twin):
+                        yield Suspicion(
+                            one.node,
+                            f"`{key}` is scaled with its own statistics, not with those of `{other}`",
+                            "reads the statistics of the evaluation",
+                            f"use the mean and the deviation of `{other}` for both",
+                            ((twin[0].node, "scaled with other statistics"),),
+                        )
+                elif (cut := _cut_later(key, one, scope)) is not None:
+                    yield Suspicion(
+                        one.node,
+                        f"`{key}` is scaled with statistics of all samples before it is split",
+                        "its statistics contain the samples of the evaluation",
+                        "compute the statistics of the training part only",
+                        ((cut, "the part for the evaluation"),),
+                        Confidence.HIGH if _by_range(one, program) else Confidence.LOW,
+                    )
+
+
+def _own_statistics(key: str, one: Binding, program: Program) -> bool:
+    """Return True if an assignment scales a table with statistics of that table."""
+    assert one.value is not None
+    parts = [ast.unparse(one.value)]
+    for name in set(names_in(one.value)):
+        known = program.values.only(name, one.context, one.order) if name != key and "." not in name else None
+        if known is not None and known.value is not None:
+            parts.append(ast.unparse(known.value))
+    if key not in set(names_in(one.value)):
+        return False
+    own = re.compile(rf"(?<![\w.]){re.escape(key)}{_STATISTIC.pattern}")
+    return sum(len(own.findall(part)) for part in parts) >= 2
+
+
+def _by_range(one: Binding, program: Program) -> bool:
+    """Return True if a table is scaled by its extremes, which single samples decide."""
+    assert one.value is not None
+    texts = [ast.unparse(one.value)]
+    for name in set(names_in(one.value)):
+        known = program.values.only(name, one.context, one.order) if "." not in name else None
+        if known is not None and known.value is not None and known is not one:
+            texts.append(ast.unparse(known.value))
+    return any(re.search(r"\.(?:min|max|amin|amax)\(", text) for text in texts)
+
+
+def _cut_later(key: str, one: Binding, scope: Scope) -> ast.AST | None:
+    """Return the assignment of a later slice of a table to the data of the evaluation."""
+    found = None
+    train = False
+    for name, bindings in scope.bindings.items():
+        for each in bindings:
+            if each.order < one.order or each.value is None or each.how != "=":
+                continue
+            part = part_of(each)
+            if (
+                not isinstance(part, ast.Subscript)
+                or dotted(part.value) != key
+                or not isinstance(part.slice, ast.Slice)
+            ):
+                continue
+            train = train or "train" in name
+            if re.search(r"test|val", name):
+                found = each.node
+    return found if train else None
 
 
 def _fitted_twice(program: Program) -> Iterator[Suspicion]:
@@ -205,8 +299,8 @@ def _loader_of(key: str, program: Program) -> Call | None:
     return None
 
 
-def _trained_with(loader: Call, program: Program) -> bool:
-    """Return True if a training loop with more than one epoch reads a loader."""
+def _trained_with(loader: Call, program: Program, *, labels: bool = False) -> bool:
+    """Return True if a training loop with more than one epoch reads a loader; with `labels`, also the labels."""
     statement = loader.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
@@ -217,7 +311,8 @@ def _trained_with(loader: Call, program: Program) -> bool:
             continue
         node = program.roles.over_loader(loop)
         if isinstance(node, ast.expr) and dotted(node) == key:
-            return True
+            names = [] if isinstance(loop.node, ast.While) else [dotted(one) for one in ast.walk(loop.node.target)]
+            return not labels or "_" not in names
     return False
 
 
@@ -263,7 +358,7 @@ def training_data_not_shuffled(program: Program) -> Iterator[Suspicion]:
         made = None if value is None else program.call_at.get(program.values.origin(value, call.context, call.order)[0])
         if made is None or made.name not in ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder"):
             continue
-        if _trained_with(call, program):
+        if _trained_with(call, program, labels=True):
             yield Suspicion(
                 call.node,
                 "the training reads the classes one after another, in the order of their folders",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from truestep.syntax import Act, Binding, Call, Program, Suspicion, Training, argument, dotted, names_in
+from truestep.syntax import Act, Binding, Call, Program, Suspicion, Training, argument, dotted, names_in, part_of
 
 _CROSS_ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 _BCE_LOGITS = ("torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss")
@@ -181,21 +181,11 @@ def _kept(one: Binding, loop: Training, program: Program) -> bool:
     starts = [
         each for each in program.values.bindings(one.key, loop.scope) if each.how == "=" and each.node is not one.node
     ]
-    if not starts or not all(isinstance(_part(each), ast.Constant) for each in starts):
+    if not starts or not all(isinstance(part_of(each), ast.Constant) for each in starts):
         return False
     if any(loop.around(each.context) for each in starts):
         return False
     return not _differentiated(one.key, loop, program)
-
-
-def _part(one: Binding) -> ast.expr | None:
-    """Return the value of a name, also if several names are assigned at once."""
-    value = one.value
-    for position in one.index:
-        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
-            return None
-        value = value.elts[position]
-    return value
 
 
 def _list_kept(call: Call, loop: Training, program: Program) -> bool:
@@ -206,7 +196,7 @@ def _list_kept(call: Call, loop: Training, program: Program) -> bool:
     starts = program.values.bindings(key, loop.scope) if key else []
     if not starts or any(each.context.scope is loop.scope and loop.around(each.context) for each in starts):
         return False
-    made = [_part(each) for each in starts if each.how == "="]
+    made = [part_of(each) for each in starts if each.how == "="]
     if not made or not all(_empty(value) for value in made):
         return False
     if any(other.key == key and other.method in ("clear", "pop") for other in program.calls):

@@ -46,7 +46,8 @@ def _sets_eval(program: Program) -> bool:
 
 def _switches(program: Program) -> bool:
     """Return True if a mode is set to a value that may be False."""
-    return any(call.node.args or call.node.keywords for call in program.method("train"))
+    modes = [call for call in program.method("train") if call.receiver is not None and program.resolve(call) is None]
+    return any(call.node.args or call.node.keywords for call in modes)
 
 
 def _compared(one: Operation, program: Program) -> bool:
@@ -195,6 +196,7 @@ def _mode_before(loop: Loop, forward: Operation, program: Program) -> Operation 
 
 def training_without_grad(program: Program) -> Iterator[Suspicion]:
     """Yield models that a training step calls with gradients disabled."""
+    yield from _switched_off(program)
     for training in program.roles.steps():
         passes = training.of(Act.BACKWARD)
         forwards = training.of(Act.FORWARD)
@@ -211,6 +213,29 @@ def training_without_grad(program: Program) -> Iterator[Suspicion]:
             ((passes[0].node, "has no graph to go through"),),
             Confidence.MEDIUM,
         )
+
+
+def _switched_off(program: Program) -> Iterator[Suspicion]:
+    """Yield the switch that turns gradients off for good, in a file with a training."""
+    switches = program.named("torch.set_grad_enabled")
+    if len(switches) != 1 or not switches[0].alone:
+        return
+    call = switches[0]
+    mode = call.argument(0, "mode")
+    if not isinstance(mode, ast.Constant) or mode.value is not False:
+        return
+    for loop in program.roles.trainings():
+        forwards = loop.of(Act.FORWARD)
+        if loop.of(Act.BACKWARD) and forwards and (call.scope.kind == "module" or program.calls_of(call.scope)):
+            yield Suspicion(
+                call.node,
+                "gradients are switched off and never on again: the training goes on without them",
+                "holds for the rest of the program",
+                "use `with torch.no_grad():`, which ends with its block",
+                ((forwards[0].node, "records no graph from then on"),),
+                Confidence.MEDIUM if call.scope.kind == "module" else Confidence.HIGH,
+            )
+            return
 
 
 def _decorated(one: Operation, training: Training) -> bool:

@@ -43,9 +43,10 @@ def scheduler_never_stepped(program: Program) -> Iterator[Suspicion]:
 
 def _used(name: str, call: Call, program: Program) -> bool:
     """Return True if anything in the file reads a name, also as an attribute."""
+    prepared = {part for each in program.method("prepare") for part in each.node.args}
     for scope in program.scopes:
-        for key in scope.loads:
-            if name in key.split("."):
+        for key, uses in scope.loads.items():
+            if name in key.split(".") and any(node not in prepared for _, node in uses):
                 return True
     return program.text.count(name) > 1 and any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value == name
@@ -86,7 +87,7 @@ def _schedules(loop: Loop, training: Training, program: Program) -> Iterator[Ope
                 continue
             if any(other.act is Act.BACKWARD for other in operations[:number]) and place is not loop:
                 continue
-            if program.named(f"{_SCHEDULERS}LambdaLR") or one.act is Act.UNKNOWN:
+            if program.named(f"{_SCHEDULERS}LambdaLR"):
                 continue
             yield one
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, Training, dotted
+from truestep.rules._syntax_modules import is_layer
+from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Scope, Suspicion, Training, dotted
 
 _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gradient|requiers_grad|reqiures_grad)$")
 
@@ -24,13 +25,16 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         ):
             continue
         guess = program.kinds.receiver(call)
-        if guess is None or guess.kind is not Kind.MODEL or not call.context.guards or call.loop is None:
+        if guess is None or guess.kind is not Kind.MODEL:
             continue
         key = dotted(statement.targets[0])
-        if not key or len(statement.targets) != 1 or not _trains_in(call, program):
-            continue
         load = next((one for one in program.method("load_state_dict") if _passes(one, key)), None)
-        if load is None or load.key != call.key or _copied(key, program):
+        if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
+            continue
+        best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
+        uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
+        first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)
+        if not best and not first:
             continue
         yield Suspicion(
             call.node,
@@ -70,12 +74,14 @@ def state_not_loaded(program: Program) -> Iterator[Suspicion]:
             continue
         passed = next(iter(call.arguments()), None)
         load = "" if passed is None else dotted(passed)
+        if len(list(call.arguments())) > 1 or call.context.withs or call.scope.name.endswith("state_dict"):
+            continue
         yield Suspicion(
             call.node,
             "`state_dict` is called and its result is dropped" if not load else f"`state_dict` overwrites `{load}`",
             "loads nothing",
             f"call `{call.key}.load_state_dict({load or 'state'})` to load a state",
-            confidence=Confidence.HIGH if guess.sure or load else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if guess.sure or load else Confidence.LOW,
         )
 
 
@@ -269,7 +275,8 @@ def anomaly_mode_left_on(program: Program) -> Iterator[Suspicion]:
 
 
 def average_never_updated(program: Program) -> Iterator[Suspicion]:
-    """Yield averaged models that are built and never updated."""
+    """Yield averages that are never updated, and loops over pairs of parameters that change nothing."""
+    yield from _rebound(program)
     for call in program.named("torch.optim.swa_utils.AveragedModel"):
         statement = call.statement
         if (
@@ -295,6 +302,33 @@ def average_never_updated(program: Program) -> Iterator[Suspicion]:
             "is built, and never updated",
             f"call `{key}.update_parameters(...)` with the trained model after the steps",
         )
+
+
+def _rebound(program: Program) -> Iterator[Suspicion]:
+    """Yield loops over the parameters of two models that only give their variables other values."""
+    for loop in program.loops:
+        if not isinstance(loop.node, ast.For) or not isinstance(loop.node.iter, ast.Call):
+            continue
+        call = program.call_at.get(loop.node.iter)
+        if call is None or call.name != "zip" or len(call.node.args) != 2:
+            continue
+        if not all(re.search(r"\.(?:named_)?parameters\(\)$", ast.unparse(part)) for part in call.node.args):
+            continue
+        names = {
+            key
+            for key, ones in loop.scope.bindings.items()
+            for one in ones
+            if one.how == "for" and one.node is loop.node
+        }
+        body = loop.node.body
+        if all(isinstance(one, ast.Assign) and dotted(one.targets[0]) in names for one in body):
+            yield Suspicion(
+                loop.node.iter,
+                "the loop over the parameters gives its variables other values, and changes no parameter",
+                "the loop over both models",
+                "write into the parameter: `average.lerp_(weight, 1 - decay)`",
+                ((body[0], "makes a new tensor"),),
+            )
 
 
 def retain_graph_in_loop(program: Program) -> Iterator[Suspicion]:
@@ -383,7 +417,8 @@ def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
 
 
 def graph_cut(program: Program) -> Iterator[Suspicion]:
-    """Yield losses that are made to require a gradient by hand right before the backward pass."""
+    """Yield losses that are made to require a gradient by hand, and layers whose result is detached in `forward`."""
+    yield from _detached_layers(program)
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             if key.endswith(".requires_grad") and key.count(".") == 1:
@@ -419,3 +454,52 @@ def _forced(name: str, node: ast.AST, order: int, loop: object, program: Program
             ((call.node, "reaches no parameters"),),
         )
         return
+
+
+def _detached_layers(program: Program) -> Iterator[Suspicion]:
+    """Yield results of layers that `forward` detaches, in files that optimize the whole model and freeze nothing."""
+    text = program.text
+    if not program.method("detach") or any(
+        word in text for word in ("requires_grad", "no_grad()\n    def", "pretrained", "freeze")
+    ):
+        return
+    whole = any(
+        isinstance(value := call.argument(0, "params"), ast.Call) and dotted(value.func).endswith(".parameters")
+        for call in program.calls
+        if call.name.startswith("torch.optim.")
+    )
+    if not whole or program.method("load_state_dict"):
+        return
+    for owner in program.models.classes():
+        forward = owner.inner.get("forward")
+        for call in [] if forward is None else forward.calls:
+            inner = (
+                program.call_at.get(call.receiver) if call.method == "detach" and call.receiver is not None else None
+            )
+            statement = call.statement
+            if (
+                inner is None
+                or inner.key != "self"
+                or not isinstance(statement, ast.Assign)
+                or statement.value is not call.node
+            ):
+                continue
+            layer = dotted(inner.node.func)
+            uses = sum(len(scope.loads.get(layer, ())) for scope in program.inside(owner))
+            named = sum(
+                one.key == "self" and f"self.{one.method}" == layer
+                for scope in program.inside(owner)
+                for one in scope.calls
+            )
+            if uses == 0 and named == 1 and _with_parameters(layer, owner, program):
+                yield Suspicion(
+                    call.node,
+                    f"the graph is cut behind `{layer}`: no loss reaches its parameters",
+                    "detaches the result of the layer",
+                    "remove `.detach()`",
+                )
+
+
+def _with_parameters(layer: str, owner: Scope, program: Program) -> bool:
+    bindings = program.values.attribute(owner, layer.removeprefix("self."))
+    return bool(bindings) and all(one.value is not None and is_layer(one.value, program) for one in bindings)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_WINDOWS = 2
 _MEANS = ("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "Mean")
@@ -75,6 +79,10 @@ class AccumulationNotNormalised(Rule):
     )
     needs = (ev.BackwardEnded,)
     leads_to = ("nan-or-inf", "update-exceeds-weights")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.accumulation_not_normalised(program)
 
     def __init__(self) -> None:
         super().__init__()

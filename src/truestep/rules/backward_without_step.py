@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST = 10
 """Least number of backward passes from one line, and of calls of zero_grad that show the intention to step."""
@@ -68,6 +72,10 @@ class BackwardWithoutStep(Rule):
         ev.TapeRead,
     )
     needs = (ev.BackwardEnded, ev.OptimizerBuilt, FINISHED)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.backward_without_step(program)
 
     def __init__(self) -> None:
         super().__init__()

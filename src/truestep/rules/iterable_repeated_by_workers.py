@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BatchRead, Event, LoaderStarted
 from truestep.findings import Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._repeats import Repeats
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class IterableRepeatedByWorkers(Rule):
@@ -56,6 +60,10 @@ class IterableRepeatedByWorkers(Rule):
     account = "samples"
     watches = (BatchRead, LoaderStarted)
     needs = (BatchRead,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.iterable_repeated_by_workers(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, LayerSettingRead, ModelMet
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class LayerSettingOutOfRange(Rule):
@@ -55,6 +59,10 @@ class LayerSettingOutOfRange(Rule):
     watches = (LayerSettingRead,)
     explains = ("loss-at-chance",)
     needs = (ModelMet,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.layer_setting_out_of_range(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         assert isinstance(event, LayerSettingRead)

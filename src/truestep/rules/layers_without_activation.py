@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, LayersJoined, TapeRead
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 20
 """A few steps show how a loop is written, and train nothing."""
@@ -59,6 +63,10 @@ class LayersWithoutActivation(Rule):
     watches = (LayersJoined, TapeRead)
     needs = (TapeRead,)
     explains = ("loss-at-chance",)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.layers_without_activation(program)
 
     def __init__(self) -> None:
         super().__init__()

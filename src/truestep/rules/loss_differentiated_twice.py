@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     BackwardEnded,
     Event,
@@ -11,7 +13,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_WINDOWS = 4
 """Sampled windows; two losses that differ have equal values, rounded to four digits, in one of thousands."""
@@ -67,6 +71,10 @@ class LossDifferentiatedTwice(Rule):
     account = "gradients"
     watches = (BackwardEnded, GradientsZeroed, LossRead, OptimizerStepped, HandStepped)
     needs = (BackwardEnded, OptimizerStepped)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.loss_differentiated_twice(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from truestep.events import Event, FigureRead, RunEnded
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _ACCURACY = frozenset({"acc", "accs", "accuracy", "accuracies"})
 _SHARES = _ACCURACY | frozenset({"iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
@@ -75,6 +77,10 @@ class MetricMisreported(Rule):
     watches = (FigureRead,)
     needs = (FigureRead, ENDED)
     asks = "the accuracy is that of the predictions"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.metric_misreported(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 
 from truestep.events import Event, ModelMet, OptimizerBuilt, ParametersUnchanged, RunEnded, TapeRead
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._parts import apart
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _FLAT = 2
 
@@ -68,6 +71,10 @@ class ParametersNotOptimized(Rule):
     MARGIN = 3
     """Least number of operations by which a trained parameter must be farther from the loss than a left-out one: one
     linear layer and an activation. Weight and bias of one layer differ by one, a reparametrised weight by two."""
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.parameters_not_optimized(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
 from truestep.findings import Mark, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
 
@@ -59,6 +62,10 @@ class ReferenceIsTheModel(Rule):
     watches = (ModelAliased, ModelCalled, OptimizerStepped)
     needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
     explains = ("loss-at-chance", "loss-never-changes", "average-never-updated", "no-grad-missing")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.reference_is_the_model(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, ValueUnread
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LABELS = {
     "mask": "true for some elements and false for others, and not applied",
@@ -65,6 +69,10 @@ class ResultNeverRead(Rule):
     account = "samples"
     watches = (ValueUnread,)
     needs = (BackwardEnded,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.result_never_read(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, ValueUnread):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, GradientScaleRead, ScalerBuilt
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 
 class ScalerMisused(Rule):
@@ -59,6 +63,10 @@ class ScalerMisused(Rule):
     account = "gradients"
     watches = (GradientScaleRead,)
     needs = (ScalerBuilt, GradientScaleRead)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.scaler_misused(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, GradientScaleRead):

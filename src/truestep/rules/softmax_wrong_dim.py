@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, LossComputed, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _OF_CLASSES = ("nll_loss", "cross_entropy")
 
@@ -63,6 +67,10 @@ class SoftmaxWrongDim(Rule):
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.softmax_wrong_dim(program)
 
     def __init__(self) -> None:
         super().__init__()

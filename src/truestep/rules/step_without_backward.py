@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_EMPTY = 10
 """Least number of steps without any gradient."""
@@ -80,6 +84,10 @@ class StepWithoutBackward(Rule):
         "loss-at-chance",
         "loss-never-changes",
     )
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.step_without_backward(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.accounts.calls import CallLine
 from truestep.events import Event, LoopRead, ModelCalled, RunEnded
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST = 4
 """Least number of calls in the loop."""
@@ -75,6 +79,10 @@ class SumOverwritten(Rule):
     watches = (LoopRead, ModelCalled)
     needs = (LoopRead,)
     explains = ("loss-never-differentiated", "metric-misreported")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.sum_overwritten(program)
 
     def __init__(self) -> None:
         super().__init__()

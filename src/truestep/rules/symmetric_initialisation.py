@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import Event, ModelMet, ParametersUnchanged, RowsEqual, TapeRead
 from truestep.findings import Confidence, Severity
+from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
 _LEAST_LOOKS = 2
@@ -63,6 +67,10 @@ class SymmetricInitialisation(Rule):
     watches = (RowsEqual, TapeRead)
     needs = (ParametersUnchanged,)
     explains = ("loss-at-chance", "output-ignores-input", "parameters-without-effect")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_layers.symmetric_initialisation(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import BackwardEnded, Event, LoaderMet, LoaderUnread, ResultRowsScored, RunEnded
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._loader_names import is_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARE = 0.1
 """Least size of the unread loader, as a part of the one that is read."""
@@ -83,6 +87,10 @@ class TrainingOnEvaluationData(Rule):
     watches = (LoaderUnread, ResultRowsScored)
     needs = (BackwardEnded,)
     asks = "the loss has no rows of the evaluation"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.training_on_evaluation_data(program)
 
     def __init__(self) -> None:
         super().__init__()

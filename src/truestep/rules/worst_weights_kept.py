@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import EvaluationLossRead, Event, FigureRead, RunEnded, WeightsKept
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_BETTER = 3
 """Evaluations with better figures than that of the kept weights."""
@@ -65,6 +69,10 @@ class WorstWeightsKept(Rule):
     watches = (EvaluationLossRead, FigureRead, WeightsKept)
     needs = (WeightsKept,)
     asks = "the weights that are kept are the best ones"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.worst_weights_kept(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
 from truestep.syntax.training import Step, Training
-from truestep.syntax.values import argument, names_in
+from truestep.syntax.values import argument, names_in, part_of
 
 __all__ = [
     "Act",
@@ -39,4 +39,5 @@ __all__ = [
     "argument",
     "dotted",
     "names_in",
+    "part_of",
 ]

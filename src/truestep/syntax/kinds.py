@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Scope
+from truestep.syntax.values import MOST
 
 if TYPE_CHECKING:
     from truestep.syntax.program import Program
@@ -172,6 +173,8 @@ class Kinds:
         bindings = self._program.values.reaching(key, context, order)
         if bindings is None:
             bindings = self._program.values.bindings(key, context.scope)
+        if len(bindings) > MOST:
+            return None
         guesses = [self._of_binding(one, key) for one in bindings]
         known = [one for one in guesses if one is not None]
         kinds = {one.kind for one in known}

@@ -35,6 +35,8 @@ class Program:
     calls: list[Call] = field(init=False)
     """In the order of their evaluation within a scope."""
     imports: dict[str, str] = field(init=False)
+    bare: list[ast.Attribute] = field(init=False)
+    """Statements that only name an attribute, such as a method without its parentheses."""
 
     def __post_init__(self) -> None:
         reader = Reader(self.tree)
@@ -43,6 +45,7 @@ class Program:
         self.scopes = reader.scopes
         self.calls = reader.calls
         self.imports = reader.imports
+        self.bare = reader.bare
         self._named: dict[str, list[Call]] = {}
         self._methods: dict[str, list[Call]] = {}
         self.call_at: dict[ast.AST, Call] = {}
@@ -88,6 +91,10 @@ class Program:
     def names(self) -> Iterator[str]:
         """Yield the qualified names that are called."""
         return iter(self._named)
+
+    def methods_called(self) -> Iterator[str]:
+        """Yield the last parts of the names of all functions that are called."""
+        return iter(self._methods)
 
     @functools.cached_property
     def loops(self) -> list[Loop]:

@@ -25,6 +25,7 @@ class Reader:
         self.scopes = [self.module]
         self.calls: list[Call] = []
         self.imports: dict[str, str] = {}
+        self.bare: list[ast.Attribute] = []
         self._order = 0
         self._context = Context(self.module)
         self._statement: ast.stmt = ast.Pass()
@@ -79,6 +80,8 @@ class Reader:
         self._order += 1
         match node:
             case ast.Expr():
+                if type(node.value) is ast.Attribute:
+                    self.bare.append(node.value)
                 self._expression(node.value)
             case ast.Assign():
                 self._expression(node.value)

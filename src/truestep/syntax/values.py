@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from truestep.syntax.program import Program
 
 _DEEPEST = 12
+MOST = 64
+"""Most assignments to one name that are compared; a name with more of them is unknown."""
 
 
 class Values:
@@ -58,6 +60,8 @@ class Values:
         if not found or key.startswith(("self.", "cls.")):
             found = self.bindings(key, scope)
             return found or None
+        if len(found) > MOST:
+            return None
         before = [one for one in found if one.order < order and not _exclusive(one.context, context)]
         start = -1
         for number, one in enumerate(before):
@@ -100,13 +104,8 @@ class Values:
             return self.origin(value, call.context, call.order, depth + 1)
         if one.how != "=" or one.value is None:
             return here
-        value = one.value
-        for position in one.index:
-            if isinstance(value, ast.Tuple | ast.List) and 0 <= position < len(value.elts):
-                value = value.elts[position]
-            else:
-                return here
-        return self.origin(value, one.context, one.order, depth + 1)
+        value = part_of(one)
+        return here if value is None else self.origin(value, one.context, one.order, depth + 1)
 
     def identity(self, node: ast.expr, context: Context, order: int) -> object:
         """Return a value that is equal for two expressions which certainly stand for one object."""
@@ -141,6 +140,24 @@ class Values:
             value = found.operand.value
             return -value if isinstance(value, int | float) else ...
         return ...
+
+
+_PREPARE = ("prepare", "prepare_model", "setup", "setup_module")
+"""Methods of frameworks that return their arguments, wrapped."""
+
+
+def part_of(one: Binding) -> ast.expr | None:
+    """Return the expression that a name gets, also if several names are assigned at once; None if it is unknown."""
+    value = one.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _PREPARE:
+        place = one.index or ((0,) if len(value.args) == 1 else ())
+        if len(place) == 1 and 0 <= place[0] < len(value.args) and not isinstance(value.args[place[0]], ast.Starred):
+            return value.args[place[0]]
+    for position in one.index:
+        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= position < len(value.elts):
+            return None
+        value = value.elts[position]
+    return value
 
 
 def argument(call: Call, function: Scope, parameter: str) -> ast.expr | None:
