@@ -45,7 +45,7 @@ def test_gradients_are_cleared_where_the_step_of_a_window_is():
 def test_gradients_are_cleared_for_a_scaler_and_in_a_closure():
     text = "for x in xs:\n    scaler.scale(loss(x)).backward()\n    scaler.step(self.opt)\n    scaler.update()\n"
     assert "    self.opt.zero_grad()\n    scaler.scale" in fixed("missing-zero-grad", text, "scaler.step(self.opt)")
-    text = "for x in xs:\n    def closure():\n        l = loss(x)\n        l.backward()\n        return l\n    opt.step(closure)\n"
+    text = "for x in xs:\n    def closure():\n        l = loss(x)\n        l.backward()\n    opt.step(closure)\n"
     assert "        opt.zero_grad()\n        l.backward()\n" in fixed("missing-zero-grad", text, "opt.step(closure)")
 
 
@@ -86,7 +86,7 @@ def test_a_clip_in_another_loop_stays():
 
 
 def test_unscaling_is_not_called_for_each_micro_batch():
-    text = "for i, x in enumerate(xs):\n    scaler.scale(f(x)).backward()\n    clip(ps)\n    if i % 2:\n        scaler.step(opt)\n"
+    text = "for x in xs:\n    scaler.scale(f(x)).backward()\n    clip(ps)\n    if x:\n        scaler.step(opt)\n"
     assert fixed("clip-before-unscale", text, "clip(ps)") is None
 
 
@@ -107,7 +107,7 @@ def test_the_schedule_moves_into_the_loop_and_out_of_it():
 
 
 def test_eval_mode_returns_to_train_mode_where_nothing_else_does():
-    loop = "opt = torch.optim.SGD(model.parameters())\nfor e in range(9):\n    for x in xs:\n        f(model(x)).backward()\n"
+    loop = "opt = torch.optim.SGD(model.parameters())\nfor e in es:\n    for x in xs:\n        f(model(x)).backward()\n"
     text = loop + "    with torch.no_grad():\n        print(model(test))\n"
     new = fixed("eval-mode-missing", text, "model(test)")
     assert new == loop + "    model.eval()\n    with torch.no_grad():\n        print(model(test))\n    model.train()\n"
@@ -170,7 +170,7 @@ def test_a_softmax_in_the_loss_is_removed_safely(before, after):
 
 def test_a_softmax_of_the_model_is_to_be_reviewed():
     text = (
-        "class N(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.out = nn.Softmax(dim=1)\n"
+        "class N(nn.Module):\n    def __init__(self):\n        self.out = nn.Softmax(dim=1)\n"
         "    def forward(self, x):\n        return self.out(self.fc(x))\nmodel = N().to('cpu')\n"
         "loss = F.cross_entropy(model(x), y)\n"
     )
@@ -242,7 +242,8 @@ def test_super_forward_stays():
 
 def test_a_copy_is_imported_where_imports_are():
     new = fixed("best-weights-aliased", "best = model.state_dict()\n", "model.state_dict()")
-    assert new == "import copy\nbest = copy.deepcopy(model.state_dict())\n" or "import copy" in new
+    assert new.startswith("import copy\nimport torch\n")
+    assert new.endswith("best = copy.deepcopy(model.state_dict())\n")
     text = "from copy import deepcopy as clone\nbest = model.state_dict()\n"
     assert fixed("best-weights-aliased", text, "model.state_dict()").endswith("best = clone(model.state_dict())\n")
     assert fixed("best-weights-aliased", "best = dict(model.state_dict())\n", "model.state_dict()").endswith(
@@ -277,8 +278,8 @@ def test_the_target_or_the_prediction_is_squeezed():
             'scaler = torch.amp.GradScaler("cuda", enabled=on)\nwith torch.amp.autocast("cuda", enabled=on): f()\n',
         ),
         (
-            "from torch.cuda.amp import GradScaler, autocast as cast\ns = GradScaler()\n@cast()\ndef f(): pass\n",
-            'from torch.amp import GradScaler, autocast as cast\ns = GradScaler("cuda")\n@cast("cuda")\ndef f(): pass\n',
+            "from torch.cuda.amp import GradScaler, autocast as c\ns = GradScaler()\n@c()\ndef f(): pass\n",
+            'from torch.amp import GradScaler, autocast as c\ns = GradScaler("cuda")\n@c("cuda")\ndef f(): pass\n',
         ),
         (
             "from torch.cuda import amp\nwith amp.autocast(dtype=torch.float16): f()\n",
@@ -313,11 +314,13 @@ def test_gradients_are_dropped():
 
 
 def test_an_optimizer_is_built_before_the_loops_that_do_not_change_its_parameters():
-    text = "for k in range(5):\n    net = make()\n    for x in xs:\n        opt = Adam(net.parameters())\n        opt.step()\n"
+    text = (
+        "for k in ks:\n    net = make()\n    for x in xs:\n        opt = Adam(net.parameters())\n        opt.step()\n"
+    )
     new = fixed("optimizer-rebuilt", text, "opt = Adam(net.parameters())")
     assert (
         new
-        == "for k in range(5):\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
+        == "for k in ks:\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
     )
 
 

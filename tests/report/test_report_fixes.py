@@ -73,7 +73,7 @@ def test_fixes_are_shown_as_one_diff_for_a_file(summary):
     assert text.startswith("\nfix[forward-called-directly]: Call `model(...)` instead of")
     assert text.count("--- a/train.py\n+++ b/train.py\n") == 1
     assert "+    logits = model(x)\n+    f(logits, y).backward()\n" in text
-    assert said == "2 fixes shown, which --write makes"
+    assert said == "2 fixes shown; --write makes them"
     assert Path("train.py").read_text(encoding="utf-8") == TEXT
 
 

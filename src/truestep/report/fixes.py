@@ -174,8 +174,9 @@ def offered(findings: Sequence[Finding], stream: TextIO, *, edit: bool, unsafe: 
     fixes = f"{count} {'fix' if count == 1 else 'fixes'}"
     if not edit:
         reviewed = sum(not fix.safe for offer in made for fix in offer.result.applied)
-        rest = f" with --unsafe-fixes; without it, {count - reviewed}" if reviewed else ""
-        return f"{fixes} shown, which --write makes{rest}"
+        if not reviewed:
+            return f"{fixes} shown; --write makes {'it' if count == 1 else 'them'}"
+        return f"{fixes} shown, {reviewed} to be reviewed; --write makes the others, with --unsafe-fixes all"
     for offer in made:
         offer.file.write(offer.result.new)
     return f"{fixes} made in {', '.join(offer.path for offer in made)}"
