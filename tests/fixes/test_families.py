@@ -10,7 +10,9 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
 def fixed(rule, text, code, *, related=(), nth=0, **texts):
     """Return a program with a fix for the failure at a piece of its code, or None; without the first lines."""
-    fix = propose(HEAD + text, rule, place(HEAD + text, code, nth), [place(HEAD + text, one) for one in related], **texts)
+    fix = propose(
+        HEAD + text, rule, place(HEAD + text, code, nth), [place(HEAD + text, one) for one in related], **texts
+    )
     if fix is None:
         return None
     compile(fix.new, "train.py", "exec")
@@ -43,7 +45,7 @@ def test_gradients_are_cleared_where_the_step_of_a_window_is():
 def test_gradients_are_cleared_for_a_scaler_and_in_a_closure():
     text = "for x in xs:\n    scaler.scale(loss(x)).backward()\n    scaler.step(self.opt)\n    scaler.update()\n"
     assert "    self.opt.zero_grad()\n    scaler.scale" in fixed("missing-zero-grad", text, "scaler.step(self.opt)")
-    text = "for x in xs:\n    def closure():\n        l = loss(x)\n        l.backward()\n        return l\n    opt.step(closure)\n"
+    text = "for x in xs:\n    def closure():\n        l = loss(x)\n        l.backward()\n    opt.step(closure)\n"
     assert "        opt.zero_grad()\n        l.backward()\n" in fixed("missing-zero-grad", text, "opt.step(closure)")
 
 
@@ -84,7 +86,7 @@ def test_a_clip_in_another_loop_stays():
 
 
 def test_unscaling_is_not_called_for_each_micro_batch():
-    text = "for i, x in enumerate(xs):\n    scaler.scale(f(x)).backward()\n    clip(ps)\n    if i % 2:\n        scaler.step(opt)\n"
+    text = "for x in xs:\n    scaler.scale(f(x)).backward()\n    clip(ps)\n    if x:\n        scaler.step(opt)\n"
     assert fixed("clip-before-unscale", text, "clip(ps)") is None
 
 
@@ -105,7 +107,7 @@ def test_the_schedule_moves_into_the_loop_and_out_of_it():
 
 
 def test_eval_mode_returns_to_train_mode_where_nothing_else_does():
-    loop = "opt = torch.optim.SGD(model.parameters())\nfor e in range(9):\n    for x in xs:\n        f(model(x)).backward()\n"
+    loop = "opt = torch.optim.SGD(model.parameters())\nfor e in es:\n    for x in xs:\n        f(model(x)).backward()\n"
     text = loop + "    with torch.no_grad():\n        print(model(test))\n"
     new = fixed("eval-mode-missing", text, "model(test)")
     assert new == loop + "    model.eval()\n    with torch.no_grad():\n        print(model(test))\n    model.train()\n"
@@ -130,7 +132,9 @@ def test_an_evaluation_in_a_training_function_gets_a_with():
         "    for v in vs:\n        print(model(v))\n    return model\n"
     )
     new = fixed("no-grad-missing", text, "model(v)")
-    assert new.endswith("    with torch.no_grad():\n        for v in vs:\n            print(model(v))\n    return model\n")
+    assert new.endswith(
+        "    with torch.no_grad():\n        for v in vs:\n            print(model(v))\n    return model\n"
+    )
 
 
 def test_train_mode_is_set_in_the_loop_that_evaluates():
@@ -166,7 +170,7 @@ def test_a_softmax_in_the_loss_is_removed_safely(before, after):
 
 def test_a_softmax_of_the_model_is_to_be_reviewed():
     text = (
-        "class N(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.out = nn.Softmax(dim=1)\n"
+        "class N(nn.Module):\n    def __init__(self):\n        self.out = nn.Softmax(dim=1)\n"
         "    def forward(self, x):\n        return self.out(self.fc(x))\nmodel = N().to('cpu')\n"
         "loss = F.cross_entropy(model(x), y)\n"
     )
@@ -195,8 +199,7 @@ def test_losses_are_kept_without_graphs():
 
 def test_a_pair_of_states_is_detached():
     text = (
-        "lstm = nn.LSTM(3, 4)\nfor x in xs:\n    out, state = lstm(x, state)\n"
-        "    f(out).backward(retain_graph=True)\n"
+        "lstm = nn.LSTM(3, 4)\nfor x in xs:\n    out, state = lstm(x, state)\n    f(out).backward(retain_graph=True)\n"
     )
     new = fixed("hidden-state-not-detached", text, "f(out).backward(retain_graph=True)")
     assert new.endswith("    f(out).backward()\n    state = tuple(part.detach() for part in state)\n")
@@ -239,7 +242,8 @@ def test_super_forward_stays():
 
 def test_a_copy_is_imported_where_imports_are():
     new = fixed("best-weights-aliased", "best = model.state_dict()\n", "model.state_dict()")
-    assert new == "import copy\nbest = copy.deepcopy(model.state_dict())\n" or "import copy" in new
+    assert new.startswith("import copy\nimport torch\n")
+    assert new.endswith("best = copy.deepcopy(model.state_dict())\n")
     text = "from copy import deepcopy as clone\nbest = model.state_dict()\n"
     assert fixed("best-weights-aliased", text, "model.state_dict()").endswith("best = clone(model.state_dict())\n")
     assert fixed("best-weights-aliased", "best = dict(model.state_dict())\n", "model.state_dict()").endswith(
@@ -274,8 +278,8 @@ def test_the_target_or_the_prediction_is_squeezed():
             'scaler = torch.amp.GradScaler("cuda", enabled=on)\nwith torch.amp.autocast("cuda", enabled=on): f()\n',
         ),
         (
-            "from torch.cuda.amp import GradScaler, autocast as cast\ns = GradScaler()\n@cast()\ndef f(): pass\n",
-            'from torch.amp import GradScaler, autocast as cast\ns = GradScaler("cuda")\n@cast("cuda")\ndef f(): pass\n',
+            "from torch.cuda.amp import GradScaler, autocast as c\ns = GradScaler()\n@c()\ndef f(): pass\n",
+            'from torch.amp import GradScaler, autocast as c\ns = GradScaler("cuda")\n@c("cuda")\ndef f(): pass\n',
         ),
         (
             "from torch.cuda import amp\nwith amp.autocast(dtype=torch.float16): f()\n",
@@ -295,7 +299,10 @@ def test_old_names_of_amp_that_are_not_called_stay():
 
 
 def test_a_model_is_saved_as_a_state():
-    assert fixed("whole-model-pickled", "torch.save(net, p)\n", "torch.save(net, p)") == "torch.save(net.state_dict(), p)\n"
+    assert (
+        fixed("whole-model-pickled", "torch.save(net, p)\n", "torch.save(net, p)")
+        == "torch.save(net.state_dict(), p)\n"
+    )
     assert fixed("whole-model-pickled", "torch.save(net, p)\nnet = torch.load(p)\n", "torch.save(net, p)") is None
 
 
@@ -307,9 +314,14 @@ def test_gradients_are_dropped():
 
 
 def test_an_optimizer_is_built_before_the_loops_that_do_not_change_its_parameters():
-    text = "for k in range(5):\n    net = make()\n    for x in xs:\n        opt = Adam(net.parameters())\n        opt.step()\n"
+    text = (
+        "for k in ks:\n    net = make()\n    for x in xs:\n        opt = Adam(net.parameters())\n        opt.step()\n"
+    )
     new = fixed("optimizer-rebuilt", text, "opt = Adam(net.parameters())")
-    assert new == "for k in range(5):\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
+    assert (
+        new
+        == "for k in ks:\n    net = make()\n    opt = Adam(net.parameters())\n    for x in xs:\n        opt.step()\n"
+    )
 
 
 def test_a_second_step_is_removed():

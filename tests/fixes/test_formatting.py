@@ -85,7 +85,9 @@ def test_a_semicolon_at_the_end_stays_where_it_is():
 def test_a_condition_moves_with_its_only_statement():
     text = "for x in xs:\n    loss.backward()\n    opt.step()\n    if limit:\n        clip_grad_norm_(ps, limit)\n"
     new = clip_after_step(text, "clip_grad_norm_(ps, limit)", "opt.step()")
-    assert new == "for x in xs:\n    loss.backward()\n    if limit:\n        clip_grad_norm_(ps, limit)\n    opt.step()\n"
+    assert (
+        new == "for x in xs:\n    loss.backward()\n    if limit:\n        clip_grad_norm_(ps, limit)\n    opt.step()\n"
+    )
 
 
 def test_a_condition_with_an_alternative_stays():
@@ -153,16 +155,16 @@ def test_a_decorated_function_gets_the_decorator_last():
 
 
 def test_strings_of_several_lines_keep_their_text():
-    text = (
-        'import torch\nfor x in test:\n    y = model(x)\n    log("""\n  kept\nas it is\n""")\nprint(1)\n'
-    )
+    text = 'import torch\nfor x in test:\n    y = model(x)\n    log("""\n  kept\nas it is\n""")\nprint(1)\n'
     fix = propose(text, "no-grad-missing", place(text, "model(x)"))
     assert fix is not None
     assert '("""\n  kept\nas it is\n""")' in fix.new
     assert "with torch.no_grad():\n    for x in test:\n        y = model(x)\n" in fix.new
 
 
-@pytest.mark.parametrize("comment", ["# truestep: ignore[clip-after-step] meant", "# truestep: ignore[other-rule] meant"])
+@pytest.mark.parametrize(
+    "comment", ["# truestep: ignore[clip-after-step] meant", "# truestep: ignore[other-rule] meant"]
+)
 def test_a_line_with_a_suppression_stays(comment):
     assert clip_after_step(LOOP.replace("# at most 1", comment)) is None
     new = clip_after_step(LOOP.replace("# forward", comment))

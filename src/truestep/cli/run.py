@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from truestep.cli.shell.fix_options import ShowFixes, Write, WriteUnsafe
 from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder, UsageError
@@ -68,15 +69,9 @@ def run(
         bool,
         typer.Option("--to-tracker", help="Write findings and curves to the script's trackers too."),
     ] = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Show the fixes of the findings as a diff after the report.")
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="With --fix: edit the files, except for fixes that must be reviewed.")
-    ] = False,
-    unsafe_fixes: Annotated[
-        bool, typer.Option("--unsafe-fixes", help="With --write: make fixes that must be reviewed as well.")
-    ] = False,
+    fix: ShowFixes = False,
+    write: Write = False,
+    unsafe_fixes: WriteUnsafe = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -100,18 +95,12 @@ def run(
         to_tracker=to_tracker,
         quiet=quiet or None,
     )
-    if (write and not fix) or (unsafe_fixes and not write):
-        raise UsageError(
-            f"--{'write' if write else 'unsafe-fixes'} has no effect alone",
-            expected="expected --fix, which shows fixes, before --write, which makes them",
-            remedy="write `--fix --write`" + (" `--unsafe-fixes`" if unsafe_fixes else ""),
-        )
     beside = _status_line(options) if live else None
-    reported = _to_trackers() if to_tracker else _write
+    reported = _with_fixes(_to_trackers() if to_tracker else _write, fix, edit=write, unsafe=unsafe_fixes)
     supervise(
         Target(script, tuple(arguments or ()), module),
         options,
-        write=_with_fixes(reported, edit=write, unsafe=unsafe_fixes) if fix else reported,
+        write=reported,
         beside=beside,
     )
 
@@ -138,9 +127,21 @@ def _to_trackers() -> Callable[[Summary, Options, TextIO], str]:
 
 
 def _with_fixes(
-    reported: Callable[[Summary, Options, TextIO], str], *, edit: bool, unsafe: bool
+    reported: Callable[[Summary, Options, TextIO], str], asked: bool, *, edit: bool, unsafe: bool
 ) -> Callable[[Summary, Options, TextIO], str]:
-    """Return a function that writes the report, then the fixes of its findings, and makes them where that is asked."""
+    """Return a function that writes the report, then the fixes of its findings, and makes them where that is asked.
+
+    Raises:
+        UsageError: an option about fixes lacks the one before it.
+    """
+    if (edit and not asked) or (unsafe and not edit):
+        raise UsageError(
+            f"{'--write' if edit else '--unsafe-fixes'} has no effect alone",
+            expected="expected --fix, which shows fixes, before --write, which makes them",
+            remedy="write `--fix --write`" if edit else "write `--fix --write --unsafe-fixes`",
+        )
+    if not asked:
+        return reported
     begun = time.time()
 
     def write(summary: Summary, options: Options, stream: TextIO) -> str:

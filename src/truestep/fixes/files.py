@@ -34,18 +34,36 @@ class FileText:
         linecache.checkcache(str(self.path))
 
 
+class StandardInput(FileText):
+    """A text that came from standard input, under the name of a file."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> StandardInput | None:
+        """Return the text; None if it is too large or not text of Python."""
+        decoded = _decoded(data)
+        return None if decoded is None else cls(Path(name), *decoded)
+
+
 def read(path: str | Path) -> FileText | None:
     """Return the text of a file; None if it is missing, too large, or not text of Python."""
     place = Path(path)
     try:
-        if place.stat().st_size > LARGEST:
-            return None
-        data = place.read_bytes()
+        decoded = _decoded(place.read_bytes()) if place.stat().st_size <= LARGEST else None
+    except (OSError, ValueError):
+        return None
+    return None if decoded is None else FileText(place, *decoded)
+
+
+def _decoded(data: bytes) -> tuple[str, str] | None:
+    """Return bytes as text, with their encoding."""
+    try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         plain = "utf-8" if encoding == "utf-8-sig" else encoding
         text = data.decode(plain)
-    except (OSError, SyntaxError, UnicodeDecodeError, LookupError, ValueError):
+    except (SyntaxError, UnicodeDecodeError, LookupError, ValueError):
         return None
-    if codecs.lookup(plain).name != "utf-8" and text.startswith("\ufeff"):
+    if "\0" in text or (text.startswith("\ufeff") and codecs.lookup(plain).name != "utf-8"):
         return None
-    return FileText(place, text, plain)
+    return text, plain

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import warnings
 
 from truestep import source
 from truestep.fixes.catalogue import all_fixes
 from truestep.fixes.editing.program import Program, Uncertain
 from truestep.fixes.families.missing_calls import CallParentheses
-from truestep.fixes.proposal import Proposal, Wanted, lines
+from truestep.fixes.proposal import Proposal, Wanted
 
 _MARK = "\ufeff"
 """A byte order mark, which some editors write at the start of a file."""
@@ -43,7 +42,7 @@ def proposed(text: str, wanted: Wanted) -> Proposal | None:
             new = fix.edits.made()
         except (Uncertain, RecursionError):
             continue
-        if new != text and _parses(new) and _leaves_ignored(text, new):
+        if new != text and _parses(new) and not fix.edits.touched & _ignored(text):
             return Proposal(wanted.rule, fix.title, fix.safe, mark + text, mark + new)
     return None
 
@@ -59,11 +58,7 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _leaves_ignored(old: str, new: str) -> bool:
-    """Return True if no line of a statement with a suppression comment is changed."""
-    suppressions = source.SourceFile.from_text("", old).suppressions
-    covered = {n for one in suppressions if not one.whole_file for n in range(one.first, one.last + 1)}
-    if not covered:
-        return True
-    codes = difflib.SequenceMatcher(None, lines(old), lines(new), autojunk=False).get_opcodes()
-    return not any(covered & set(range(a + 1, b + 1)) for kind, a, b, _, _ in codes if kind != "equal")
+def _ignored(text: str) -> set[int]:
+    """Return the numbers of the lines of statements with a suppression comment."""
+    suppressions = source.SourceFile.from_text("", text).suppressions
+    return {n for one in suppressions if not one.whole_file for n in range(one.first, one.last + 1)}

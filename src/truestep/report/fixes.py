@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -60,13 +60,22 @@ def _fix_of(finding: Finding, _modified: int, _size: int) -> Proposal | None:
         return None
 
 
-def offers(findings: Sequence[Finding], *, unsafe: bool, begun: float = 0.0) -> list[Offer]:
+def offers(
+    findings: Sequence[Finding],
+    *,
+    unsafe: bool,
+    begun: float = 0.0,
+    detect: Callable[[str, str], Iterable[Finding]] | None = None,
+    given: FileText | None = None,
+) -> list[Offer]:
     """Return the fixes of findings by file, in the order of the first finding of each.
 
     Args:
         findings: those that the report shows.
         unsafe: whether fixes that must be reviewed are included.
         begun: time at which the run began, in seconds since the epoch; 0 if the files are as the findings saw them.
+        detect: returns the findings that are left in a file of this path with this text, for more passes over it.
+        given: a text that is in no file, such as standard input, under its name.
     """
     by_path: dict[str, list[Wanted]] = {}
     for finding in findings:
@@ -75,23 +84,45 @@ def offers(findings: Sequence[Finding], *, unsafe: bool, begun: float = 0.0) -> 
             by_path[wanted.site.path].append(wanted)
     found = []
     for path, several in by_path.items():
-        file = read(path)
+        file = given if given is not None and str(given.path) == path else read(path)
         if file is None:
             continue
         changed = begun > 0 and os.stat(path).st_mtime > begun
-        result = Result(file.text, file.text, left=tuple(several)) if changed else _made(file, several, unsafe=unsafe)
+        left = Result(file.text, file.text, left=tuple(several))
+        result = left if changed else made(path, file.text, several, unsafe=unsafe, detect=detect)
         if result.applied or changed:
             found.append(Offer(file, result, changed))
     return found
 
 
-def _made(file: FileText, wanted: Sequence[Wanted], *, unsafe: bool) -> Result:
+def made(
+    path: str,
+    text: str,
+    wanted: Sequence[Wanted],
+    *,
+    unsafe: bool,
+    detect: Callable[[str, str], Iterable[Finding]] | None = None,
+) -> Result:
+    """Return a text with the fixes of several failures; without any if a fix has a mistake.
+
+    Args:
+        path: path of the file, for `detect`.
+        text: the file.
+        wanted: the failures.
+        unsafe: whether fixes that must be reviewed are made as well.
+        detect: see `offers`.
+    """
+
+    def again(now: str) -> list[Wanted]:
+        assert detect is not None
+        return [one for finding in detect(path, now) if (one := Wanted.of(finding)) is not None]
+
     try:
-        return apply_all(file.text, wanted, unsafe=unsafe)
+        return apply_all(text, wanted, unsafe=unsafe, detect=None if detect is None else again)
     except Exception:
         if os.environ.get("TRUESTEP_DEBUG"):
             traceback.print_exc()
-        return Result(file.text, file.text, left=tuple(wanted))
+        return Result(text, text, left=tuple(wanted))
 
 
 def document(fix: Proposal) -> dict[str, Any]:
@@ -115,7 +146,7 @@ def render(found: Sequence[Offer], *, colour: bool) -> str:
             kind = "fix" if fix.safe else "unsafe fix"
             head = f"{kind}[{fix.rule}]"
             parts.append(f"{_styled(head, '1;32' if fix.safe else '1;33', colour)}: {fix.title}\n")
-        parts.append(_colored(offer.result.diff(offer.path), colour))
+        parts.append(colored(offer.result.diff(offer.path), colour))
     return "".join(parts)
 
 
@@ -142,7 +173,10 @@ def offered(findings: Sequence[Finding], stream: TextIO, *, edit: bool, unsafe: 
         return "no fix is certain for these findings" if findings else ""
     fixes = f"{count} {'fix' if count == 1 else 'fixes'}"
     if not edit:
-        return f"{fixes} shown; add --write to make the safe ones, --unsafe-fixes for all"
+        reviewed = sum(not fix.safe for offer in made for fix in offer.result.applied)
+        if not reviewed:
+            return f"{fixes} shown; --write makes {'it' if count == 1 else 'them'}"
+        return f"{fixes} shown, {reviewed} to be reviewed; --write makes the others, with --unsafe-fixes all"
     for offer in made:
         offer.file.write(offer.result.new)
     return f"{fixes} made in {', '.join(offer.path for offer in made)}"
@@ -156,7 +190,8 @@ def show(found: Sequence[Offer], stream: TextIO) -> None:
     stream.flush()
 
 
-def _colored(text: str, colour: bool) -> str:
+def colored(text: str, colour: bool) -> str:
+    """Return a unified diff, in the usual colours if they are asked for."""
     if not colour:
         return text
     lines = []

@@ -32,6 +32,8 @@ class Edits:
         self._removed: set[cst.CSTNode] = set()
         self._above: dict[cst.CSTNode, list[cst.EmptyLine]] = {}
         """New empty lines and comments above lines."""
+        self.touched: set[int] = set()
+        """Numbers of the lines with changed, moved and removed code; those beside insertions are not among them."""
 
     def replace(self, node: cst.BaseExpression, new: cst.BaseExpression | str) -> None:
         """Replace an expression by another one; parentheses are added to a text where it needs them."""
@@ -43,6 +45,7 @@ class Edits:
         if node in self._changes:
             raise Uncertain
         self._changes[node] = how
+        self._touch(node)
 
     def wrap(self, node: cst.BaseExpression, before: str, after: str = ")") -> None:
         """Write text around an expression, as in a call: ``wrap(node, "list(")``."""
@@ -97,6 +100,7 @@ class Edits:
         if not isinstance(owner, cst.IndentedBlock | cst.Module | cst.SimpleStatementLine | cst.SimpleStatementSuite):
             raise Uncertain
         self._removed.add(host)
+        self._touch(host)
         place = owner.body.index(host)
         if isinstance(host, Line) and place + 1 < len(owner.body):
             self._space(host, cast("Line", owner.body[place + 1]), first=place == 0)
@@ -141,6 +145,11 @@ class Edits:
         if isinstance(made, weak) and not made.lpar and (isinstance(parent, strong) or function):
             made = made.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         return made
+
+    def _touch(self, node: cst.CSTNode) -> None:
+        span = self.program.span(node)
+        last = span.start.line if isinstance(node, cst.FunctionDef) else span.end.line  # only its decorators change
+        self.touched.update(range(span.start.line, last + 1))
 
     def _parsed(self, text: str) -> Line:
         return cst.parse_statement(text, self.program.module.config_for_parsing)
@@ -269,36 +278,32 @@ def _has_comments(line: Line) -> bool:
 
 
 def _with_argument(call: cst.Call, new: cst.Arg, *, first: bool) -> cst.Call:
-    args = list(call.args)
+    """Return a call with one argument more, on a line as the others have one."""
+    args, before = list(call.args), call.whitespace_before_args
     if not args:
         return call.with_changes(args=[new])
     if first:
-        comma = (
-            args[0].comma
-            if len(args) > 1 and isinstance(args[0].comma, cst.Comma)
-            else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        )
+        comma = cst.Comma(whitespace_after=before if _is_break(before) else cst.SimpleWhitespace(" "))
         return call.with_changes(args=[new.with_changes(comma=comma), *args])
     last = args[-1]
-    if isinstance(last.comma, cst.Comma):  # a comma behind the last argument, as in calls of several lines
-        between = args[-2].comma if len(args) > 1 else _broken(last.comma, call)
-        return call.with_changes(
-            args=[*args[:-1], last.with_changes(comma=between), new.with_changes(comma=last.comma)]
-        )
-    comma = (
-        args[-2].comma
-        if len(args) > 1 and isinstance(args[-2].comma, cst.Comma)
-        else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    )
-    new = new.with_changes(whitespace_after_arg=last.whitespace_after_arg)
-    return call.with_changes(
-        args=[*args[:-1], last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")), new]
-    )
+    ended = isinstance(last.comma, cst.Comma)
+    tail = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    join: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+    if isinstance(tail, cst.ParenthesizedWhitespace):  # the parenthesis is on a line of its own, below a comment or not
+        commas = [arg.comma.whitespace_after for arg in args[:-1] if isinstance(arg.comma, cst.Comma)]
+        breaks = [one for one in (before, *commas) if isinstance(one, cst.ParenthesizedWhitespace)]
+        indent = breaks[-1].last_line if breaks else tail.last_line
+        join = tail.with_changes(indent=True, last_line=indent)
+        plain = tail.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+        tail = tail.with_changes(first_line=plain, empty_lines=[])
+    comma = cst.Comma(whitespace_after=join)
+    last = last.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+    end = {"comma": cst.Comma(whitespace_after=tail)} if ended else {"whitespace_after_arg": tail}
+    return call.with_changes(args=[*args[:-1], last, new.with_changes(**end)])
 
 
-def _broken(comma: cst.Comma, call: cst.Call) -> cst.Comma:
-    """Return a comma with the break before the first argument after it."""
-    return comma.with_changes(whitespace_after=call.whitespace_before_args)
+def _is_break(space: cst.BaseParenthesizableWhitespace) -> bool:
+    return isinstance(space, cst.ParenthesizedWhitespace) and space.first_line.comment is None
 
 
 def _without_argument(call: cst.Call, place: int) -> cst.Call:

@@ -101,8 +101,7 @@ def _targets(statement: cst.Assign) -> list[cst.BaseExpression]:
     found: list[cst.BaseExpression] = []
     for one in statement.targets:
         target = one.target
-        several = isinstance(target, cst.Tuple | cst.List)
-        found += [element.value for element in target.elements] if several else [target]  # type: ignore[union-attr]
+        found += [part.value for part in target.elements] if isinstance(target, cst.Tuple | cst.List) else [target]
     return found
 
 

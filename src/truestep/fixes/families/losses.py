@@ -67,11 +67,11 @@ class DivideWindow(Fix):
         backward = self.call("backward")
         count = self._count(backward)
         loss = receiver(backward)
+        if any(isinstance(one, cst.Divide) or method(one) in ("div", "div_") for one in self.program.all(loss)):
+            raise Uncertain  # it is divided already
         if isinstance(loss, cst.Call) and method(loss) == "scale" and len(loss.args) == 1:
             inner = loss.args[0].value
             self.edits.replace(inner, f"{self._operand(inner)} / {count}")
-        elif isinstance(loss, cst.BinaryOperation) and isinstance(loss.operator, cst.Divide):
-            raise Uncertain
         else:
             self.edits.replace(loss, f"{self._operand(loss)} / {count}")
         self.title = f"Divide the loss by `{count}`"

@@ -62,10 +62,15 @@ class UseScaler(Fix):
         backward, step = self.call("backward"), self.call_near("step", "unscale_")
         scaler = dotted(receiver(step)) if step is not None else self._only_scaler(backward)
         loss = receiver(backward)
-        if not scaler or (isinstance(loss, cst.Call) and method(loss) == "scale"):
+        if not scaler or not dotted(loss) or self._is_scaled(loss):
             raise Uncertain
         self.edits.replace(loss, f"{scaler}.scale({self.program.code(loss)})")
         self.title = f"Scale the loss by `{scaler}`"
+
+    def _is_scaled(self, loss: cst.BaseExpression) -> bool:
+        """Return True if a value may come from a function that scales it."""
+        values = [value for _, value in self.names.assignments(dotted(loss), loss)]
+        return any("scale" in self.program.code(value) for value in values)
 
     def _only_scaler(self, near: cst.CSTNode) -> str:
         return only(sorted({dotted(receiver(call)) for call in calls(self.program, self.program.scope(near), "scale")}))
