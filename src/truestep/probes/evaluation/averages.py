@@ -140,25 +140,29 @@ def divisor_of(
             return ""
         if number == 1:
             return "batches"
-        return "rows" if number == rows else "elements" if number == elements else ""
+        return "elements" if number == elements else "rows" if number == rows else ""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[inner], keywords=[]):
             value = known(inner)
-            if value is None:
+            if value is None or not hasattr(value.it, "__len__"):
                 return ""
-            loader = isinstance(value.it, torch.utils.data.DataLoader)
-            iterated = {ast.unparse(one) for one in ast.walk(loop.iter) if isinstance(one, ast.expr)}
-            direct = ast.unparse(inner) in (ast.unparse(loop.iter), *(iterated if _wraps(loop.iter) else ()))
-            if loader or direct:
+            if isinstance(value.it, torch.utils.data.DataLoader) or _passes(loop.iter, inner, known, len(value.it)):
                 return "batches" if rows > 1 else ""
             data = isinstance(value.it, torch.utils.data.Dataset | torch.Tensor)
             return "samples" if data and rows > 1 and len(value.it) >= rows else ""
     return ""
 
 
-def _wraps(node: ast.expr) -> bool:
-    """Return True for a loop over something else beside a bar or a number: ``enumerate(batches)``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "tqdm")
+def _passes(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | None], length: int) -> bool:
+    """Return True if a loop has a pass for each item of some data: ``for x in data``, ``for i in range(len(data))``."""
+    text = ast.unparse(data)
+    match items:
+        case ast.Call(func=ast.Name(id="range"), args=[end] | [_, end]):
+            return text in ast.unparse(end)
+        case ast.Call(func=ast.Name(id="enumerate" | "tqdm" | "list" | "iter"), args=[inner, *_]):
+            return _passes(inner, data, known, length)
+    value = known(items)
+    return ast.unparse(items) == text or (type(getattr(value, "it", None)) is tuple and len(value.it) == length)  # type: ignore[union-attr]
 
 
 def wrong_average(made: Made, divisor: str) -> str:

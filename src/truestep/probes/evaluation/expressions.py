@@ -141,7 +141,7 @@ class Expressions(ABC):
         mistake = measured(name, values, named, found, self._run.samples, self._torch)
         after = found.made
         if mistake:
-            self._run.mistaken(mistake, node, self._path)
+            self._run.mistaken(mistake, node, self._path, None if before is None else before.pair)
         if after is not None and after.pair is not None and after.unit in ("size", "mean", "sum"):
             if before is None or before.unit not in ("size", "mean", "sum"):
                 self._run.sized(after, node, self._path)
@@ -242,6 +242,7 @@ class Expressions(ABC):
             kept = replace(made, numbers=None, labels=None)
             if made.fits(it):
                 kept = made.selected(at, self._torch, ast.unparse(node.slice))
+            kept = replace(kept, unit="", kind="", pair=None)
             found = Value(part, replace(kept, raw=False, best=False, over="") if rows else kept)
             self._run.scored(kept, None, node, self._path)
             return found
@@ -279,6 +280,8 @@ class Expressions(ABC):
             return self._entered(function, values, keys)
         if name in ("eq", "ne") and len(values) > 1:
             return self._compared(name, values[0], values[1], node)
+        if name in ("from_numpy", "as_tensor") and values and self._is_tensor(values[0].it):
+            return values[0]  # arrays are tensors here
         if name in _ORDERED and len(values) > 1 and values[0].made is not None and values[1].made is None:
             if str(getattr(function, "__module__", "")).startswith("sklearn"):
                 self._run.mistaken("swapped", node, self._path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from truestep.probes.context.scene import Scene
@@ -19,6 +20,9 @@ _FAR = 4.0
 _ANOTHER = 3.0
 """Ratio of two scales, or distance in spreads, from which they are not of the same kind of numbers."""
 _LEAST_PADDING = 10
+_BINARY = 2
+_ON_PURPOSE = re.compile(r"bias|drift|calib|offset|shift|balance|conserv")
+"""Figures that are the size of a mean difference."""
 
 
 class Scales:
@@ -33,8 +37,7 @@ class Scales:
         self._count = self._sum = self._square = 0.0
         self._looks = 0
         self._ignored: set[int] = set()
-        """Classes that the losses of the training leave out; none any more if one of them counts all."""
-        self._whole = False
+        """Classes that the losses of the training leave out."""
 
     def learned(self, target: Any, ignored: int | None) -> None:
         """Read the targets of a loss of the training, at a sampled step."""
@@ -43,7 +46,6 @@ class Scales:
         self._looks += 1
         if ignored is not None:
             self._ignored.add(ignored)
-            self._whole |= ignored < 0
         elif target.is_floating_point() and 0 < target.numel() <= _LARGEST:
             values = target.detach().double()
             self._count += values.numel()
@@ -62,7 +64,7 @@ class Scales:
 
     def _padded(self, target: Any) -> tuple[str, dict[str, Any]]:
         """Return "padding" if a share of the targets is the class that each loss of the training leaves out."""
-        if target.is_floating_point() or self._whole or len(self._ignored) != 1 or target.numel() < _LEAST:
+        if target.is_floating_point() or len(self._ignored) != 1 or target.numel() < _LEAST:
             return "", {}
         (ignored,) = self._ignored
         share = round(100 * float((target == ignored).double().mean()))
@@ -85,6 +87,13 @@ class Scales:
         return "scale", {"spreads": tuple(float(f"{number:.3g}") for number in (
             means[0], spreads[0], means[1], spreads[1], trained, spread
         ))}  # fmt: skip
+
+
+def cancels(pair: tuple[Any, Any] | None, torch: Any, line: str) -> bool:
+    """Return True if both signs of errors cancel in a figure that is no bias or calibration by its line or targets."""
+    if pair is None or not isinstance(pair[1], torch.Tensor) or len(pair[1].unique()) <= _BINARY:
+        return False
+    return _ON_PURPOSE.search(line.lower()) is None
 
 
 def _differ(one: tuple[float, float], two: tuple[float, float]) -> bool:

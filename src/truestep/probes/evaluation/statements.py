@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -14,6 +15,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.averages import Sums, added, divisions, divisor_of, leaves_first, wrong_average
 from truestep.probes.evaluation.expressions import NOWHERE, Expressions, wrapped
 from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.scales import cancels
 from truestep.probes.evaluation.values import Made, Unknown, Value
 from truestep.probes.forward.results import call_at
 
@@ -103,9 +105,10 @@ class Statements:
         if target is not None and made.numbers is not None and made.by is not None:
             self._score(made, target, node, path)
 
-    def mistaken(self, how: str, node: ast.expr, path: str) -> None:
-        """Handle a mistake that an expression shows."""
-        self._tell(how, None, node, path, ast.unparse(node))
+    def mistaken(self, how: str, node: ast.expr, path: str, pair: tuple[Any, Any] | None = None) -> None:
+        """Handle a mistake that an expression shows, of these predictions and targets."""
+        if how != "cancelled" or cancels(pair, self.scene.torch, linecache.getline(path, node.lineno)):
+            self._tell(how, None, node, path, ast.unparse(node))
 
     def sized(self, made: Made, node: ast.expr, path: str) -> None:
         """Handle the sizes of differences between predictions and targets."""
