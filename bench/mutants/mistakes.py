@@ -70,7 +70,9 @@ def _row(one: dict[str, Any], path: Path, originals: dict[Path, str]) -> dict[st
     changed, lines = text, []
     for edit in one.get("edits", [one]):
         if text.count(edit["old"]) != 1:
-            raise SystemExit(f"{path.name} must have the text once, has it {text.count(edit['old'])} times: {edit['old']}")
+            raise SystemExit(
+                f"{path.name} must have the text once, has it {text.count(edit['old'])} times: {edit['old']}"
+            )
         line = text[: text.index(edit["old"])].count("\n") + 1
         lines += [line, line + edit["old"].count("\n")]
         changed = changed.replace(edit["old"], edit["new"])

@@ -48,7 +48,8 @@ def means_by_data(model):
 def means_in_a_list(model):
     losses = []
     for start in range(0, 400, 50):
-        losses.append(F.mse_loss(model(X[start : start + 50])[:, 0], Y[start : start + 50]).item())
+        loss = F.mse_loss(model(X[start : start + 50])[:, 0], Y[start : start + 50])
+        losses.append(loss.item())
     return sum(losses) / len(DATA)
 
 
@@ -78,6 +79,7 @@ def first_batch(model):
         total += (model(x).squeeze(1) - y).abs().sum().item()
         n += len(y)
         return total / n
+    return None
 
 
 def cancelled(model):
@@ -161,6 +163,14 @@ def test_the_mistake_of_a_figure_is_named(evaluate, how):
     assert compared(evaluate) == {how}
 
 
+def means_by_words(model):
+    total = n = 0
+    for x, y in zip(X.split(50), PADDED.split(50), strict=True):
+        total += F.cross_entropy(model(x), y, ignore_index=0).item()
+        n += (y != 0).sum().item()
+    return total / n
+
+
 def padded_share(model):
     right = n = 0
     for x, y in zip(X.split(50), PADDED.split(50), strict=True):
@@ -205,6 +215,10 @@ def test_padding_counts_in_a_metric_and_not_in_the_loss(evaluate):
 
 def test_counts_divided_by_batches_are_named():
     assert compared(counts_by_batches, classes=3) == {"counts"}
+
+
+def test_means_divided_by_words_are_named():
+    assert compared(means_by_words, classes=3, ignored=0) == {"means"}
 
 
 @pytest.mark.parametrize("evaluate", [masked_share, means_of_shares], ids=lambda value: value.__name__)
@@ -276,6 +290,7 @@ def only_batch(model):
         total += (model(x).squeeze(1) - y).abs().sum().item()
         n += len(y)
         return total / n
+    return None
 
 
 def bias(model):

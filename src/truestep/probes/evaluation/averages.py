@@ -49,7 +49,9 @@ def added(node: ast.AST) -> tuple[str, ast.expr] | None:
     match node:
         case ast.AugAssign(target=ast.Name() | ast.Attribute() as target, op=ast.Add(), value=value):
             return ast.unparse(target), value
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=value)):
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=value)
+        ):
             return (name, value) if left == name else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
             return name, value
@@ -112,8 +114,9 @@ def _plain(node: ast.expr) -> str:
             return _plain(inner)
         case ast.Call(func=ast.Attribute(value=inner, attr="item" | "float" | "double" | "cpu"), args=[], keywords=[]):
             return _plain(inner)
-        case ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=inner) | ast.BinOp(
-            left=inner, op=ast.Mult(), right=ast.Constant()
+        case (
+            ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=inner)
+            | ast.BinOp(left=inner, op=ast.Mult(), right=ast.Constant())
         ):
             return _plain(inner)
     return ""
@@ -130,9 +133,25 @@ def _stored(statement: ast.AST) -> set[str]:
 
 
 def divisor_of(
-    node: ast.expr, loop: ast.For, sums: Sums, rows: int, elements: int, known: Callable[[ast.AST], Value | None], torch: Any
+    node: ast.expr,
+    loop: ast.For,
+    sums: Sums,
+    rows: int,
+    elements: int,
+    known: Callable[[ast.AST], Value | None],
+    torch: Any,
 ) -> str:
-    """Return what a divisor counts: "batches", "rows" (of the batch), "elements", "samples" (of all batches), or ""."""
+    """Return what a divisor counts: "batches", "rows" (or other parts of a batch), "elements", "samples" (of all), or "".
+
+    Args:
+        node: the divisor.
+        loop: the loop before it.
+        sums: what one pass of the loop adds to.
+        rows: number of rows of the result in that pass.
+        elements: number of its elements.
+        known: returns the value of an expression.
+        torch: the module.
+    """
     name = _plain(node)
     if name:
         number = sums.numbers.get(name)
@@ -140,7 +159,9 @@ def divisor_of(
             return ""
         if number == 1:
             return "batches"
-        return "elements" if number == elements else "rows" if number == rows else ""
+        if number == elements:
+            return "elements"
+        return "rows" if type(number) is int and 1 < number <= max(rows, elements) else ""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[inner], keywords=[]):
             value = known(inner)
@@ -162,7 +183,8 @@ def _passes(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | 
         case ast.Call(func=ast.Name(id="enumerate" | "tqdm" | "list" | "iter"), args=[inner, *_]):
             return _passes(inner, data, known, length)
     value = known(items)
-    return ast.unparse(items) == text or (type(getattr(value, "it", None)) is tuple and len(value.it) == length)  # type: ignore[union-attr]
+    parts = value.it if value is not None else None
+    return ast.unparse(items) == text or (type(parts) is tuple and len(parts) == length)
 
 
 def wrong_average(made: Made, divisor: str) -> str:

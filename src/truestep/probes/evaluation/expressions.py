@@ -68,7 +68,7 @@ class Expressions(ABC):
         self._known = known
         self._depth = depth
         self._text = ""
-        """Source of the call that is followed; its result stands for that of the same call again, with the same names."""
+        """Source of the call that is followed: the same call again has the same result, while its names are kept."""
         self._first = names
 
     @abstractmethod
