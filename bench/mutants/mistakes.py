@@ -3,6 +3,7 @@
     python bench/mutants/mistakes.py                all of them, about three minutes on two cores
     python bench/mutants/mistakes.py --only moco    those of some programs
     python bench/mutants/mistakes.py --aside        the set kept aside, mistakes_aside.toml
+    python bench/mutants/mistakes.py --plain        mistakes_plain.toml, in the programs of the folder plain
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -22,6 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 PROGRAMS = ROOT / "tests" / "wild" / "programs"
+PLAIN = Path(__file__).with_name("plain")
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("TRUESTEP_WATCH", "0")
 sys.path.append(str(ROOT / "tests" / "support"))
@@ -36,40 +38,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="parts of names of programs, with commas between")
     parser.add_argument("--aside", action="store_true", help="the set that is not read while rules are written")
+    parser.add_argument("--plain", action="store_true", help="the set in programs without a loader or a framework")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
     warm.install()
     parts = [part for part in options.only.split(",") if part]
-    listed = Path(__file__).with_name("mistakes_aside.toml" if options.aside else "mistakes.toml")
+    name = "mistakes_aside.toml" if options.aside else "mistakes_plain.toml" if options.plain else "mistakes.toml"
+    listed = Path(__file__).with_name(name)
+    folder = PLAIN if options.plain else PROGRAMS
     all_mistakes = tomllib.loads(listed.read_text(encoding="utf-8"))["mistake"]
     chosen = [one for one in all_mistakes if not parts or any(part in one["program"] for part in parts)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        paths = sorted({PROGRAMS / f"{one['program']}.py" for one in chosen})
+        paths = sorted({folder / f"{one['program']}.py" for one in chosen})
         originals = dict(zip(paths, pool.map(digest, paths), strict=True))
         rows = []
-        for row in pool.map(lambda one: _row(one, originals), chosen):
+        for row in pool.map(lambda one: _row(one, folder / f"{one['program']}.py", originals), chosen):
             rows.append(row)
             print(_shown(row), flush=True)
     valid = [row for row in rows if row["valid"]]
     scores: dict[str, Any] = {"score": share(valid)}
-    if options.aside:
+    if options.aside or options.plain:
         scores["kind"] = by(valid, lambda row: row["kind"])
     print(json.dumps(scores, indent=1))
     if options.save:
         (RESULTS / f"{listed.stem}.json").write_text(json.dumps(scores | {"mistakes": rows}, indent=1) + "\n")
 
 
-def _row(one: dict[str, str], originals: dict[Path, str]) -> dict[str, Any]:
-    path = PROGRAMS / f"{one['program']}.py"
+def _row(one: dict[str, Any], path: Path, originals: dict[Path, str]) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
-    if text.count(one["old"]) != 1:
-        raise SystemExit(f"{path.name} must have the text once, has it {text.count(one['old'])} times: {one['old']}")
-    line = text[: text.index(one["old"])].count("\n") + 1
-    scope = line, line + one["old"].count("\n")
-    trial = run(text.replace(one["old"], one["new"]), path.name, originals[path], scope, silent=False)
-    described = {key: text for key, text in one.items() if key not in ("old", "new")}
-    return described | {"line": line} | vars(trial)
+    changed, lines = text, []
+    for edit in one.get("edits", [one]):
+        if text.count(edit["old"]) != 1:
+            raise SystemExit(
+                f"{path.name} must have the text once, has it {text.count(edit['old'])} times: {edit['old']}"
+            )
+        line = text[: text.index(edit["old"])].count("\n") + 1
+        lines += [line, line + edit["old"].count("\n")]
+        changed = changed.replace(edit["old"], edit["new"])
+    trial = run(changed, path.name, originals[path], (min(lines), max(lines)), silent=False)
+    described = {key: text for key, text in one.items() if key not in ("old", "new", "edits")}
+    return described | {"line": min(lines)} | vars(trial)
 
 
 def _shown(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-LIMIT_S = 60.0
+LIMIT_S = 150.0
 _SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import FigureRead, RunEnded, Site
+from truestep.events import FigureRead, ResultCompared, RunEnded, Site
 from truestep.rules.metric_misreported import MetricMisreported
 from truestep.testing import judge
 
@@ -81,3 +81,30 @@ def test_a_variable_can_be_a_percentage_of_another_file():
 
 def test_a_run_that_failed_is_quiet():
     assert found(figure(107 / 3), how="crashed") == []
+
+
+def compared(how, name="total / n", samples=50):
+    return ResultCompared(model=1, how=how, name=name, samples=samples, site=PLACE, call=COMPARED)
+
+
+def test_means_of_batches_divided_by_samples_are_found_at_the_division():
+    (finding,) = found(compared("means"), compared("means"))
+    assert finding.message == "`total / n` is the sum of the means of batches divided by the number of samples"
+    assert finding.primary.site == PLACE
+    assert finding.related[0].site == COMPARED
+    assert finding.seen.count == 2
+    assert found(compared("means", samples=1)) == []
+
+
+def test_counts_divided_by_batches_are_found():
+    (finding,) = found(compared("counts", name="right / batches"))
+    assert finding.message == "`right / batches` is the number of right predictions divided by the number of batches"
+
+
+def test_a_loop_that_ends_in_its_first_pass_is_found_at_the_statement():
+    (finding,) = found(compared("first", name="return"))
+    assert finding.message == "a `return` ends the loop of an evaluation in its first pass"
+
+
+def test_other_comparisons_are_quiet():
+    assert found(*(compared(how) for how in ("", "scale", "padding", "cancelled"))) == []

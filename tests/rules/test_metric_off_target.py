@@ -42,3 +42,27 @@ def test_a_threshold_of_probabilities_is_found_for_logits_only():
 
 def test_a_sound_comparison_is_quiet():
     assert judge(MetricOffTarget, [MET, compared("", target=(30,))] * 3) == []
+
+
+@pytest.mark.parametrize("how", ["cancelled", "spread", "swapped", "itself"])
+def test_a_mistake_of_errors_is_found_with_its_source(how):
+    (finding,) = judge(MetricOffTarget, [MET, compared(how, name="r2_score(p, y)")])
+    assert finding.primary.site == COMPARED
+    assert finding.primary.label == "`r2_score(p, y)`"
+
+
+def test_another_scale_is_one_finding_for_a_call_with_both_scales():
+    spreads = (0.1, 1.0, 300.0, 80.0, 0.0, 1.1)
+    events = [compared("scale", spreads=spreads, site=Site("metrics.py", line, 4)) for line in (5, 6)]
+    (finding,) = judge(MetricOffTarget, [MET, *events])
+    assert finding.primary.label == "predictions 0.1 +- 1, targets 300 +- 80; trained on 0 +- 1.1"
+    assert finding.primary.site == COMPARED
+
+
+def test_padding_is_found_with_its_share():
+    (finding,) = judge(MetricOffTarget, [MET, compared("padding", name="right / n", outside=40)])
+    assert finding.primary.label == "40 % of the targets are padding"
+
+
+def test_averages_over_batches_belong_to_another_rule():
+    assert judge(MetricOffTarget, [MET, *(compared(how, name="a / b") for how in ("means", "counts", "first"))]) == []

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from truestep.events import Event, FigureRead, RunEnded
+from truestep.events import Event, FigureRead, ResultCompared, RunEnded
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules import _syntax_steps
 from truestep.rules._conditions import ENDED
@@ -24,8 +24,21 @@ _BEYOND = 1.001
 _LEAST_BEYOND = 2
 
 
+_AVERAGES = {
+    "means": (
+        "the sum of the means of batches divided by the number of samples",
+        "divide by the number of batches, or add up sums over samples",
+    ),
+    "counts": (
+        "the number of right predictions divided by the number of batches",
+        "divide by the number of samples",
+    ),
+}
+"""Message and remedy of an average, by the mistake as `ResultCompared` names it."""
+
+
 class MetricMisreported(Rule):
-    """The accuracy that a program computes of an evaluation is not that of its predictions.
+    """The figure that a program computes of an evaluation is not that of its predictions.
 
     What it does
     ------------
@@ -37,6 +50,10 @@ class MetricMisreported(Rule):
     the count of the last batch divided by the samples of all, and counts that go on from the evaluations before. Also
     reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
     multiply by 100.
+
+    Also reports averages of losses and errors by what their loop adds up: means of batches that are divided by the
+    number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
+    batches that adds to sums and ends in a ``return`` or ``break`` in its first pass: the figure is that of one batch.
 
     Why it matters
     --------------
@@ -60,8 +77,9 @@ class MetricMisreported(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: figures that the variables of no function hold, evaluations with several comparisons, and
-    those with so many batches that not all of them are followed.
+    None known. Not reported: accuracies that the variables of no function hold, evaluations with several comparisons,
+    and those with so many batches that not all of them are followed. Averages are not reported if they are divided by
+    a variable that is not counted in the loop, or computed from lists.
 
     References
     ----------
@@ -74,9 +92,9 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead,)
+    watches = (FigureRead, ResultCompared)
     needs = (FigureRead, ENDED)
-    asks = "the accuracy is that of the predictions"
+    asks = "the figures are those of the predictions"
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
@@ -93,6 +111,8 @@ class MetricMisreported(Rule):
         return super().unobserved(run) or ("" if self._known else "no evaluation with comparisons that are all known")
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, ResultCompared):
+            self._averaged(event, run)
         if not isinstance(event, FigureRead) or not math.isfinite(event.value):
             return
         words, named = _words(event), _is_named(event)
@@ -105,6 +125,27 @@ class MetricMisreported(Rule):
                 self._right.add(event.name)
         if self._is_beyond(event, words):
             self._beyond.setdefault(event.name, []).append(event)
+
+    def _averaged(self, event: ResultCompared, run: Progress) -> None:
+        """Report an average over batches that was followed to its mistake."""
+        if event.how == "first":
+            message = f"a `{event.name}` ends the loop of an evaluation in its first pass"
+            label, help = "the figure is that of one batch", f"move the `{event.name}` out of the loop"
+        elif event.how in _AVERAGES and event.samples > 1:
+            what, help = _AVERAGES[event.how]
+            message, label = f"`{event.name}` is {what}", f"a batch of {event.samples:,} samples"
+        else:
+            return
+        self.report(
+            event.site,
+            message,
+            run=run,
+            label=label,
+            related=(Mark(event.call, "the call"),) if event.call and event.call != event.site else (),
+            cost="early stopping and the choice of a model follow this number",
+            help=help,
+            unit="figures",
+        )
 
     def _is_beyond(self, event: FigureRead, words: set[str]) -> bool:
         """Return True if a share is above 1 and no percentage, which a function of another file can compute too."""

@@ -6,6 +6,8 @@ from truestep.events import Event, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
+OF_AVERAGES = frozenset({"means", "counts", "first"})
+"""Mistakes of averages over several batches, of `metric-misreported`."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
 _HOW = {
@@ -37,6 +39,30 @@ _HOW = {
         "logits are compared with a threshold for probabilities",
         "compare logits with 0, or apply a sigmoid first",
     ),
+    "cancelled": (
+        "errors of both signs cancel in a metric",
+        "take the absolute values or the squares before the mean",
+    ),
+    "spread": (
+        "errors are divided by the spread of the predictions, where that of the targets belongs",
+        "pass the targets first: `r2_score(targets, predictions)`",
+    ),
+    "swapped": (
+        "a metric gets predictions where it expects targets",
+        "pass the targets first and the predictions second",
+    ),
+    "scale": (
+        "predictions and targets of a metric are on different scales",
+        "convert both with the statistics of the training targets before they are compared",
+    ),
+    "padding": (
+        "padded positions count in a metric, and not in the loss",
+        "count only positions whose target is not the padding",
+    ),
+    "itself": (
+        "a metric compares values with themselves",
+        "compare predictions with targets",
+    ),
 }
 """Failure and remedy, by the mistake as `ResultCompared` names it."""
 
@@ -51,6 +77,13 @@ class MetricOffTarget(Rule):
     samples, over a single output or over everything; scores compared for equality with the numbers of classes; targets
     of other rows than the inputs; and a threshold in the middle between 0 and 1 for the logits of a model that is
     trained with ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
+
+    Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
+    squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
+    that get predictions first and targets second; predictions that follow the targets at a correlation of 0.9 with an
+    error of more than twice the spread of the targets, if these are on another scale than those of the training; and
+    values that are compared with themselves. It reports accuracies that count positions whose target is the class that
+    every loss of the training leaves out.
 
     Why it matters
     --------------
@@ -74,7 +107,8 @@ class MetricOffTarget(Rule):
     Known false alarms
     ------------------
     A threshold of 0.5 on logits that was chosen for precision. Not reported: comparisons that are not in the function
-    of the call or in its callers, top-k metrics, comparisons of two results, and operations of libraries.
+    of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list,
+    and operations of libraries.
 
     References
     ----------
@@ -104,9 +138,11 @@ class MetricOffTarget(Rule):
             case ResultCompared(how="threshold"):
                 if event.outside >= _LEAST_OUTSIDE and self._kinds == {_LOGITS}:
                     self._found(event, run, f"{event.outside} % of the results lie outside of 0 to 1")
+            case ResultCompared(how=str(how)) if how in OF_AVERAGES:
+                return
             case ResultCompared(how=str(how)) if how:
                 shapes = f"predictions {_text(event.predicted)}, targets {_text(event.target)}"
-                self._found(event, run, shapes)
+                self._found(event, run, _label(event) if event.name or event.spreads else shapes)
 
     def _found(self, event: ResultCompared, run: Progress, label: str) -> None:
         message, help = _HOW[event.how]
@@ -119,8 +155,18 @@ class MetricOffTarget(Rule):
             related=(Mark(other, "the call" if other is event.call else "compared here"),) if other != place else (),
             help=help,
             unit="comparisons",
-            key=(event.site, event.how),
+            key=(event.call if event.how == "scale" else event.site, event.how),
         )
+
+
+def _label(event: ResultCompared) -> str:
+    if event.spreads:
+        predicted, of_predicted, target, of_target, trained, of_trained = event.spreads
+        return (
+            f"predictions {predicted:.3g} +- {of_predicted:.3g}, targets {target:.3g} +- {of_target:.3g}; "
+            f"trained on {trained:.3g} +- {of_trained:.3g}"
+        )
+    return f"{event.outside} % of the targets are padding" if event.how == "padding" else f"`{event.name}`"
 
 
 def _text(shape: tuple[int, ...]) -> str:

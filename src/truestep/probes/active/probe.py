@@ -163,9 +163,21 @@ class ActiveProbe(Probe):
             scene.fail()
 
     @sees
-    def computed(self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool) -> None:
-        """Handle a loss of training at a sampled step; ``whole`` is False for a loss of each sample."""
+    def computed(
+        self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool, ignored: int | None = None
+    ) -> None:
+        """Handle a loss of training at a sampled step.
+
+        Args:
+            kind: name of the loss.
+            site: its line.
+            input: its input.
+            target: its targets.
+            whole: False for a loss of each sample.
+            ignored: the class that it leaves out; None for losses on other targets than classes.
+        """
         self._chosen.computed(site)
+        self._comparisons.learned(target, ignored)
         with contextlib.suppress(Refused):
             others = self._pairing.computed(site, sys._getframe(2), input, target)
             found = [] if others else self._pairing.tables(input)

@@ -20,6 +20,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
 from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.scales import Scales
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
 
@@ -73,6 +74,7 @@ class Comparisons:
         self._frame: FrameType | None = None
         self._scored: set[int | str] = set()
         """Selections of rows of the current result that were handled."""
+        self._scales = Scales(scene)
 
     def returned(self, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool = False) -> None:
         """Handle a call of a model that has returned, of an evaluation or with a result that is compared.
@@ -109,7 +111,7 @@ class Comparisons:
             with self._aside(), scene.torch.no_grad():
                 given = first.detach() if first is result else _detached(result, scene.torch.Tensor)
                 self._chosen.evaluated(arguments(frame, scene.torch, self._samples))
-                statements = Statements(scene, self._judge, self._samples, self._score)
+                statements = Statements(scene, self._judge, self._samples, self._score, self._mistaken)
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
         except Refused:
@@ -120,6 +122,10 @@ class Comparisons:
             figures.counted(self._found)
         for event in self._found:
             scene.emit(event)
+
+    def learned(self, target: Any, ignored: int | None) -> None:
+        """Handle the targets of a loss of the training, at a sampled step."""
+        self._scales.learned(target, ignored)
 
     def trained(self, frame: FrameType) -> None:
         """Handle a call of training, which can follow an evaluation."""
@@ -174,6 +180,29 @@ class Comparisons:
         if event is not None:
             self._scored.add(key)
             self._found.append(event)
+
+    def _mistaken(self, how: str, made: Made | None, node: ast.AST, path: str, text: str) -> None:
+        """Handle a mistake of a figure, the sizes of differences, or an average of comparisons."""
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        end_line, end_column = getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0
+        facts: dict[str, Any] = {}
+        if how in ("size", "averaged"):
+            if made is None or made.pair is None:
+                return
+            how, facts = self._scales.judged(how, made)
+        if how:
+            self._found.append(
+                self._scene.event(
+                    ResultCompared,
+                    model=self._model,
+                    how=how,
+                    name=text,
+                    samples=self._samples,
+                    site=Site(path, line, column, end_line, end_column),
+                    call=self._called,
+                    **facts,
+                )
+            )
 
     def _counted(self, predicted: Any, target: Any) -> dict[str, Any]:
         """Return the number of equal classes, the number to expect by chance, and the classes of the targets."""

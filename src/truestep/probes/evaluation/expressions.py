@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from truestep import source
 from truestep.probes.evaluation.rows import selected, viewed
+from truestep.probes.evaluation.units import REGRESSION, measured
 from truestep.probes.evaluation.values import OPERATIONS, Unknown, Value, applied
 
 if TYPE_CHECKING:
@@ -31,7 +32,25 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Pow: operator.pow,
 }  # fmt: skip
+_NAMES: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.Pow: "pow",
+}  # fmt: skip
 _COMPARED: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le"}
+_OF_NUMPY = frozenset({"argmax", "argmin", "mean", "sum", "round", "abs", "sqrt", "square"})
+_LEAST = 8
+"""Numbers of a tensor that is compared with itself."""
+_MOST_OF_ARRAY = 1 << 20
+_ORDERED = frozenset({
+    "r2_score", "explained_variance_score", "mean_absolute_percentage_error", "precision_score", "recall_score",
+    "precision_recall_fscore_support", "classification_report", "roc_auc_score", "average_precision_score", "log_loss",
+    "precision_recall_curve", "roc_curve", "mean_squared_log_error",
+})  # fmt: skip
+"""Functions of scikit-learn that take the targets first, and another result if the predictions are first."""
+_CRITERIA = {
+    "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss",
+    "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+}  # fmt: skip
 _SCORES = frozenset({"accuracy_score", "multiclass_accuracy", "binary_accuracy"})
 """Functions of libraries that compare their first two arguments."""
 
@@ -48,6 +67,9 @@ class Expressions(ABC):
         self._path = path
         self._known = known
         self._depth = depth
+        self._text = ""
+        """Source of the call that is followed: the same call again has the same result, while its names are kept."""
+        self._first = names
 
     @abstractmethod
     def body(self, statements: list[ast.stmt]) -> Value:
@@ -90,12 +112,16 @@ class Expressions(ABC):
                 sides = self._both(left, right)
                 if isinstance(op, ast.Sub):
                     self._run.judge("sub", sides[0], sides[1], node, self._path)
+                    self._same(sides[0], sides[1], left, right, node)
                 self._run.paired(sides, node, self._path)
                 if isinstance(op, ast.BitAnd | ast.Mult):
                     self._run.masked(sides, node, self._path)
-                return self._apply("", _BINARY[type(op)], sides)
+                found = self._apply("", _BINARY[type(op)], sides)
+                return self._measure(_NAMES.get(type(op), ""), sides, {}, found, node)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
                 one, two = self._both(left, right)
+                if isinstance(op, ast.Eq):
+                    self._same(one, two, left, right, node)
                 return self._compared(_COMPARED[type(op)], one, two, node)
             case ast.Call():
                 return self._call(node)
@@ -108,6 +134,37 @@ class Expressions(ABC):
         for child in ast.iter_child_nodes(node):
             self.known(child)
         raise Unknown
+
+    def _measure(self, name: str, values: list[Value], named: dict[str, Value], found: Value, node: ast.expr) -> Value:
+        """Set what a value measures, and hand on the mistake that it shows."""
+        before = values[0].made if values else None
+        mistake = measured(name, values, named, found, self._run.samples, self._torch)
+        after = found.made
+        if mistake:
+            self._run.mistaken(mistake, node, self._path, None if before is None else before.pair)
+        if after is not None and after.pair is not None and after.unit in ("size", "mean", "sum"):
+            if before is None or before.unit not in ("size", "mean", "sum"):
+                self._run.sized(after, node, self._path)
+            if name == "mean" and after.unit == "mean" and after.kind == "right":
+                self._run.averaged(after, node, self._path)
+        return found
+
+    def _same(self, one: Value, two: Value, left: ast.expr, right: ast.expr, node: ast.expr) -> None:
+        """Hand on a comparison of values with themselves: one tensor of classes, or equal ones in the pass before."""
+        if (one.made is None) != (two.made is None):
+            return
+        sides = [one.it, two.it]
+        if one.made is not None:
+            names = [side.id for side in (left, right) if isinstance(side, ast.Name)]
+            sides = [self._first.get(name) for name in names]
+        if len(sides) < 2 or not all(self._is_tensor(side) and side.numel() >= _LEAST for side in sides):
+            return
+        first, second = sides
+        found = first is second and not first.is_floating_point()  # a number is compared with itself to find NaN
+        if one.made is not None:
+            found = first is not second and first.shape == second.shape and bool(self._torch.equal(first, second))
+        if found and len(first.unique()) > 1:
+            self._run.mistaken("itself", node, self._path)
 
     def _both(self, left: ast.expr, right: ast.expr) -> list[Value]:
         found = [self.known(left), self.known(right)]
@@ -140,7 +197,18 @@ class Expressions(ABC):
             raise Unknown
         if isinstance(value, Value):
             return value
+        if type(value).__module__ == "numpy":
+            return Value(self._plain(value))
         return Value(value, rows=viewed(value) if self._is_tensor(value) else None)
+
+    def _plain(self, value: Any) -> Any:
+        """Return the same as a number or a tensor; a copy, since the memory of an array may be read-only."""
+        kind = type(value).__name__
+        if kind.startswith(("float", "int", "bool")) and hasattr(value, "item"):
+            return value.item()
+        if kind == "ndarray" and value.dtype.kind in "fiub" and 0 < value.size <= _MOST_OF_ARRAY:
+            return self._torch.as_tensor(value.copy())
+        return value
 
     def _attribute(self, owner: Value, name: str) -> Value:
         it = owner.it
@@ -174,6 +242,7 @@ class Expressions(ABC):
             kept = replace(made, numbers=None, labels=None)
             if made.fits(it):
                 kept = made.selected(at, self._torch, ast.unparse(node.slice))
+            kept = replace(kept, unit="", kind="", pair=None)
             found = Value(part, replace(kept, raw=False, best=False, over="") if rows else kept)
             self._run.scored(kept, None, node, self._path)
             return found
@@ -185,6 +254,8 @@ class Expressions(ABC):
         raise Unknown
 
     def _call(self, node: ast.Call) -> Value:
+        if self._text and ast.unparse(node) == self._text:
+            return next(iter(self._known.values()))
         given = [one for argument in node.args for one in self._argument(argument)]
         named = {one.arg: self.known(one.value) for one in node.keywords}
         owner = self.known(node.func.value) if isinstance(node.func, ast.Attribute) else None
@@ -201,7 +272,7 @@ class Expressions(ABC):
         if owner is not None and self._is_tensor(owner.it):
             if name in ("eq", "ne", "gt", "lt", "ge", "le") and len(values) == 1:
                 return self._compared(name, owner, values[0], node)
-            return self._apply(name, getattr(owner.it, name, None), values, keys, owner)
+            return self._apply(name, getattr(owner.it, name, None), values, keys, owner, node)
         function = self._function(node.func, owner, name)
         if name in _SCORES and len(values) > 1:
             self._compared("eq", values[0], values[1], node)
@@ -209,7 +280,30 @@ class Expressions(ABC):
             return self._entered(function, values, keys)
         if name in ("eq", "ne") and len(values) > 1:
             return self._compared(name, values[0], values[1], node)
-        return self._apply(name, function, values, keys)
+        if name in ("from_numpy", "as_tensor") and values and self._is_tensor(values[0].it):
+            return values[0]  # arrays are tensors here
+        if name in _ORDERED and len(values) > 1 and values[0].made is not None and values[1].made is None:
+            if str(getattr(function, "__module__", "")).startswith("sklearn"):
+                self._run.mistaken("swapped", node, self._path)
+        if isinstance(function, self._torch.nn.Module):
+            function, name, keys = self._criterion(function, keys)
+        if name in REGRESSION and len(values) > 1:
+            if getattr(values[0].it, "shape", None) != getattr(values[1].it, "shape", None):
+                raise Unknown  # torch warns of it
+        return self._apply(name, function, values, keys, None, node)
+
+    def _criterion(self, module: Any, named: dict[str, Value]) -> tuple[Any, str, dict[str, Value]]:
+        """Return the function of a loss of torch.nn, its name, and its arguments.
+
+        Raises:
+            Unknown: it is another module.
+        """
+        kind, functions = type(module), self._torch.nn.functional
+        name = _CRITERIA.get(kind.__name__, "")
+        if kind.__module__ != "torch.nn.modules.loss" or not name:
+            raise Unknown
+        settings = {key: Value(it) for key, it in vars(module).items() if key in ("reduction", "ignore_index", "beta")}
+        return getattr(functions, name), name, named | settings
 
     def _items_of(self, name: str, owner: Value | None, values: list[Value]) -> Value:
         """Return the items of a dict, or of sequences side by side.
@@ -238,12 +332,19 @@ class Expressions(ABC):
         if owner is not None and isinstance(owner.it, ModuleType):
             if owner.it in (torch, torch.nn.functional):
                 return getattr(owner.it, name, None)
-            numpy = owner.it.__name__ == "numpy" and name in ("argmax", "argmin", "mean", "sum", "round", "abs")
+            numpy = owner.it.__name__ == "numpy" and name in _OF_NUMPY
             own = vars(owner.it).get(name)
             return getattr(torch, name) if numpy else own if isinstance(own, FunctionType) else None
         if isinstance(node, ast.Name):
             held = self._names.get(name, NOWHERE)
             return _PLAIN.get(name) if held is NOWHERE else held
+        if owner is not None and not self._is_tensor(owner.it):  # a loss that an object holds
+            try:
+                parts = vars(owner.it)
+            except TypeError:
+                return None
+            held = parts.get(name, (parts.get("_modules") or {}).get(name))
+            return held if isinstance(held, torch.nn.Module) else None
         return None
 
     def _apply(
@@ -253,6 +354,7 @@ class Expressions(ABC):
         given: list[Value],
         named: dict[str, Value] | None = None,
         owner: Value | None = None,
+        node: ast.expr | None = None,
     ) -> Value:
         """Return the result of a known operation.
 
@@ -265,7 +367,7 @@ class Expressions(ABC):
         if owner is not None:
             if name not in OPERATIONS:
                 raise Unknown
-            return applied(
+            found = applied(
                 name,
                 lambda it, *rest, **more: getattr(it, name)(*rest, **more),
                 values,
@@ -273,6 +375,7 @@ class Expressions(ABC):
                 self._run.samples,
                 self._torch,
             )
+            return found if node is None else self._measure(name, values, named or {}, found, node)
         plain = (
             name in _PLAIN
             and function is _PLAIN[name]
@@ -287,7 +390,8 @@ class Expressions(ABC):
         )  # fmt: skip
         if not plain and not (mine and name in OPERATIONS):
             raise Unknown
-        return applied(name, function, values, named or {}, self._run.samples, self._torch)
+        found = applied(name, function, values, named or {}, self._run.samples, self._torch)
+        return found if node is None else self._measure(name, values, named or {}, found, node)
 
     def _compared(self, name: str, one: Value, two: Value, node: ast.expr) -> Value:
         self._run.judge(name, one, two, node, self._path)
@@ -296,7 +400,7 @@ class Expressions(ABC):
         made, target = (one.made, two) if one.made is not None else (two.made, one)
         if made is not None and found.made is not None and target.made is None and made.fits(target.it):
             found.made = replace(found.made, labels=target.it)
-        return found
+        return self._measure(name, [one, two], {}, found, node)
 
     def _entered(self, function: FunctionType, given: list[Value], named: dict[str, Value]) -> Value:
         code = function.__code__

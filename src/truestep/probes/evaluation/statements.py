@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -11,8 +12,10 @@ from typing import Any
 from truestep import source
 from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.evaluation.averages import Sums, added, divisions, divisor_of, leaves_first, wrong_average
 from truestep.probes.evaluation.expressions import NOWHERE, Expressions, wrapped
 from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.scales import cancels
 from truestep.probes.evaluation.values import Made, Unknown, Value
 from truestep.probes.forward.results import call_at
 
@@ -23,6 +26,8 @@ _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.Functio
 
 Judge = Callable[[str, Value, Value, ast.expr, str], None]
 """Gets the comparisons: operation, both sides, their expression and its file."""
+Tell = Callable[[str, Made | None, ast.AST, str, str], None]
+"""Gets a mistake of a figure: its kind, what it measures, the expression, its file, and its source."""
 Score = Callable[[Made, Any, ast.expr, str], None]
 """Gets rows of the result that are compared with targets: the rows, the targets, the expression and its file."""
 
@@ -35,13 +40,15 @@ class Statements:
         judge: gets each comparison.
         samples: number of rows of the result.
         score: gets the selected rows that are compared with targets.
+        tell: gets mistakes of figures, and sizes of differences with the kind "size".
     """
 
-    def __init__(self, scene: Scene, judge: Judge, samples: int, score: Score) -> None:
+    def __init__(self, scene: Scene, judge: Judge, samples: int, score: Score, tell: Tell) -> None:
         self.scene = scene
         self.judge = judge
         self.samples = samples
         self._score = score
+        self._tell = tell
         self._left = _MOST_STATEMENTS
 
     def rows_of_inputs(self, frame: FrameType) -> list[Rows]:
@@ -98,6 +105,42 @@ class Statements:
         if target is not None and made.numbers is not None and made.by is not None:
             self._score(made, target, node, path)
 
+    def mistaken(self, how: str, node: ast.expr, path: str, pair: tuple[Any, Any] | None = None) -> None:
+        """Handle a mistake that an expression shows, of these predictions and targets."""
+        if how != "cancelled" or cancels(pair, self.scene.torch, linecache.getline(path, node.lineno)):
+            self._tell(how, None, node, path, ast.unparse(node))
+
+    def sized(self, made: Made, node: ast.expr, path: str) -> None:
+        """Handle the sizes of differences between predictions and targets."""
+        self._tell("size", made, node, path, "")
+
+    def averaged(self, made: Made, node: ast.expr, path: str) -> None:
+        """Handle a mean over comparisons."""
+        self._tell("averaged", made, node, path, ast.unparse(node))
+
+    def looped(self, loop: ast.For, parents: dict[ast.AST, ast.AST], sums: Sums, block: Expressions, path: str) -> None:
+        """Handle the end of a pass of a loop: the averages behind it."""
+        rows, torch = self.samples, self.scene.torch
+        for name, node, whole in divisions(loop, parents):
+            made = sums.made.get(name)
+            if made is None or name in sums.mixed:
+                continue
+            elements = made.pair[1].numel() if made.pair is not None else rows
+            divisor = divisor_of(node, loop, sums, rows, elements, block.known, torch)
+            how = wrong_average(made, divisor)
+            if how or divisor == "elements":
+                self._tell(how or "averaged", made, whole, path, f"{name} / {ast.unparse(node)}")
+
+    def left(self, loop: ast.For, block: Expressions, path: str) -> None:
+        """Handle a loop over several known items that ends in its first pass, although it adds to sums."""
+        leaving = leaves_first(loop)
+        items = block.known(loop.iter) if leaving is not None else None
+        if leaving is None or items is None:
+            return
+        tensor = self.scene.torch.Tensor
+        if isinstance(items.it, tuple | list | range | tensor) and len(items.it) > 1:  # type: ignore[arg-type]
+            self._tell("first", None, leaving, path, "return" if isinstance(leaving, ast.Return) else "break")
+
     def spend(self) -> None:
         """Count a statement.
 
@@ -118,9 +161,12 @@ class _Returned(Exception):
 class _Block(Expressions):
     """The statements of one function, with its variables."""
 
+    _sums: Sums
+
     def after(self, call: ast.AST, parents: dict[ast.AST, ast.AST]) -> Value | None:
         """Repeat the statement of a call and those after it; return the value that the function returns, if known."""
         node = call
+        self._sums, self._text, self._first = Sums(), ast.unparse(call), dict(self._names)
         while node in parents and not isinstance(node, ast.stmt):
             if isinstance(parents[node], ast.GeneratorExp | ast.ListComp | ast.Lambda):
                 self.known(node)
@@ -130,8 +176,12 @@ class _Block(Expressions):
             self._statement(node)
             while node in parents:
                 up = parents[node]
+                if isinstance(up, ast.For):
+                    self._run.left(up, self, self._path)
                 for rest in _following(up, node):
                     self._statement(rest)
+                if isinstance(up, ast.For):
+                    self._run.looped(up, parents, self._sums, self, self._path)
                 if isinstance(up, _ENDS):
                     return None
                 node = up
@@ -147,6 +197,7 @@ class _Block(Expressions):
         Raises:
             Unknown: it is not known.
         """
+        self._sums = Sums()
         try:
             for statement in statements:
                 self._statement(statement)
@@ -159,6 +210,10 @@ class _Block(Expressions):
     def _statement(self, node: ast.AST) -> None:
         self._run.spend()
         match node:
+            case ast.Assign() | ast.AugAssign() | ast.Expr() if (grown := added(node)) is not None:
+                self._sums.grew(grown[0], self.known(grown[1]))
+                if grown[0].isidentifier():
+                    self._names[grown[0]] = NOWHERE
             case ast.Assign(targets=targets, value=value):
                 found = self.known(value)
                 for target in targets:
@@ -202,13 +257,15 @@ class _Block(Expressions):
     def _forget(self, node: ast.AST) -> None:
         for one in source.walk(node):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                self._names[one.id] = NOWHERE
+                self.bind(one, None)
 
     def bind(self, target: ast.expr, value: Value | None) -> None:
         """Store the value of a variable; None for an unknown one."""
         match target:
             case ast.Name(id=name):
                 self._names[name] = NOWHERE if value is None else value
+                if name in self._text:
+                    self._text = ""
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 parts = value.it if value is not None and type(value.it) in (tuple, list) else ()
                 for place, part in enumerate(elts):

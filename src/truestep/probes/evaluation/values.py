@@ -24,9 +24,14 @@ _OTHER = frozenset({
     "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "sum", "mean", "item", "permute", "transpose", "t",
     "sigmoid", "softmax", "log_softmax", "exp", "log", "round", "clamp", "abs", "size", "dim", "numel", "all", "any",
     "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
-    "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh",
+    "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh", "pow",
+    "split", "chunk",
 })  # fmt: skip
-OPERATIONS = _KEEPING | _CHOOSING | _EXTREME | _OTHER
+LOSSES = frozenset({
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+})  # fmt: skip
+OPERATIONS = _KEEPING | _CHOOSING | _EXTREME | _OTHER | LOSSES
 _RENAMED = {"axis": "dim", "keepdims": "keepdim"}
 
 
@@ -50,6 +55,13 @@ class Made:
     """Of a comparison: the target of each row."""
     by: tuple[Any, str] | None = field(default=None, compare=False)
     """The index that selected its rows, with its source; None if all are there."""
+    unit: str = ""
+    """What it measures: "difference" (of predictions and targets), "size" (of each), "sum" or "mean" of sizes, "root"
+    of a mean, "net" (sum of differences), "spread" (of predictions around their mean); empty for others."""
+    kind: str = ""
+    """Of sizes and their sums: "right" (comparisons of classes), "error" (of numbers), "loss", "spread"."""
+    pair: tuple[Any, Any] | None = field(default=None, compare=False)
+    """Predictions and targets that it measures."""
 
     def fits(self, it: Any) -> bool:
         """Return True if a value has a row for each of the known rows."""

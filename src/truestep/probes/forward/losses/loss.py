@@ -18,7 +18,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.classes import count_classes
 from truestep.probes.forward.losses.label_counts import LabelCounts
-from truestep.probes.forward.losses.label_values import Targets, is_transformed
+from truestep.probes.forward.losses.label_values import Targets, ignored_index, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
@@ -167,7 +167,8 @@ class LossProbe(Probe):
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
-            scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"))
+            ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
+            scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes if the loss broadcasts them to a shape larger than either, else None.
