@@ -1,4 +1,4 @@
-"""What cannot be exported is explained at the line of the model that stops it, and the model is left as it was."""
+"""A refusal names the line of the model that stops an export, and the model is left as it was."""
 
 import inspect
 import linecache

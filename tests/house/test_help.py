@@ -24,6 +24,7 @@ PAGES = {
     "plan": ["plan"],
     "verify-resume": ["verify-resume"],
     "tune": ["tune"],
+    "export": ["export"],
     "new": ["new"],
     "exercise": ["exercise"],
     "replay": ["replay"],

@@ -1,4 +1,4 @@
-"""`torch.export` of a model in eval mode, with free dimensions; what stops it is explained at the line of the model."""
+"""`torch.export` of a model in eval mode, with free dimensions; a line of the model that stops it is explained."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Plain(nn.Module):
 
     Args:
         model: any module; outputs that are mappings, named tuples or data classes become dictionaries and tuples, and
-            what holds no tensor is left out.
+            parts without a tensor are left out.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -149,7 +149,7 @@ def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, NotExp
 def _call(model: nn.Module, call: Call) -> Any:
     try:
         return model(*call.args, **call.kwargs)
-    except Exception as error:  # whatever the model raises
+    except Exception as error:  # models raise many types
         add_post_mortem(error)
         shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(call.names, call.tensors, strict=True))
         note = "; ".join(getattr(error, "__notes__", ()))
@@ -174,7 +174,7 @@ def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
             try:
                 with _sizes_of_one():
                     return trace(shapes)
-            except Exception:  # whatever it was, the usual way decides
+            except Exception:  # torch raises many types; the usual way decides
                 return trace(shapes)
     except Exception as error:  # torch raises many types
         if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
