@@ -108,8 +108,9 @@ def export(
     with _on_cpu(model) as own:
         calls = calls_from(own, batches, inputs, count)
         dims = free_dimensions(calls, dynamic, fixed_batch=fixed_batch)
-        trace = traced(own, calls, dims) if writer.TRACED else None
-        pairs, expected, skipped = _eager(own, calls, [] if fixed_batch else edge_calls(calls, dims))
+        edges = [] if fixed_batch else edge_calls(calls, dims)
+        trace = traced(own, calls, dims, edges) if writer.TRACED else None
+        pairs, expected, skipped = _eager(own, calls, edges)
         free = config_file.names_of_free(calls[0], {name: sorted(each) for name, each in dims.items()})
         if trace is not None:
             _drop_fixed(trace, free)

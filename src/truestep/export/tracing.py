@@ -86,13 +86,17 @@ def is_plain(output: Any) -> bool:
     return isinstance(output, torch.Tensor)
 
 
-def traced(model: nn.Module, calls: Sequence[Call], dims: Dims) -> Traced:
+def traced(model: nn.Module, calls: Sequence[Call], dims: Dims, edges: Sequence[tuple[str, Call]] = ()) -> Traced:
     """Return the trace of a model in eval mode. Modes, gradients and buffers are restored.
+
+    torch can assume that no size is 1, or assume nothing. Either way can end in a graph that refuses a size, such as
+    one sample or one word, so that the second way is tried if the first one refuses some of the edges.
 
     Args:
         model: on the CPU, not compiled.
         calls: calls with real inputs.
         dims: free dimensions of each input.
+        edges: kinds and calls of edge shapes.
 
     Raises:
         NotExportable: the model cannot be exported; the message has its line.
@@ -102,7 +106,7 @@ def traced(model: nn.Module, calls: Sequence[Call], dims: Dims) -> Traced:
     with evaluating(model), _without_cache(model), _restored(model):
         notes, wrapped, unstable = _called_twice(model, call)
         module = Plain(model).eval() if wrapped else model
-        program = _exported(module, call, dims)
+        program = _accepting(module, call, dims, edges)
         line = changed_input(program)
         if line is not None:
             raise refusal(causes.IN_PLACE, line)
@@ -160,6 +164,33 @@ def _call(model: nn.Module, call: Call) -> Any:
         ) from error
 
 
+def _accepting(module: nn.Module, call: Call, dims: Dims, edges: Sequence[tuple[str, Call]]) -> ExportedProgram:
+    """Return the trace that refuses fewer of the edges, of one that assumes sizes above 1 and one that does not."""
+    program = _exported(module, call, dims)
+    refused = _refused(program, edges)
+    if not any(refused):
+        return program
+    try:
+        with _sizes_of_one():
+            other = _exported(module, call, dims)
+    except NotExportable:
+        return program
+    return other if _refused(other, edges) < refused else program
+
+
+def _refused(program: ExportedProgram, edges: Sequence[tuple[str, Call]]) -> tuple[int, int]:
+    """Return the numbers of edges that a graph refuses: sizes of the batch, and short other dimensions."""
+    refused = {"edge": 0, "short": 0}
+    graph = program.module()
+    for kind, call in edges:
+        given = call.copied()
+        try:
+            graph(*given.args, **given.kwargs)
+        except Exception:  # guards and operators raise many types
+            refused[kind] += 1
+    return refused["edge"], refused["short"]
+
+
 def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
     shapes = _spec(module, call, dims)
 
@@ -171,11 +202,7 @@ def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
 
     try:
         with quiet():
-            try:
-                with _sizes_of_one():
-                    return trace(shapes)
-            except Exception:  # torch raises many types; the usual way decides
-                return trace(shapes)
+            return trace(shapes)
     except Exception as error:  # torch raises many types
         if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
             auto = {name: dict.fromkeys(free, torch.export.Dim.AUTO) for name, free in dims.items()}

@@ -12,7 +12,6 @@ import typer
 from truestep.cli.experimenting.experiment import Format
 from truestep.errors import TorchMissing, UsageError
 
-
 CheckpointPath = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint, a run, or its last or best.", show_default=False)
 ]
