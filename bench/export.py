@@ -29,13 +29,15 @@ FORMATS = ("pt2", "onnx", "aoti")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--save", action="store_true", help="keep the numbers in bench/results/export.json")
     args = parser.parse_args()
     folder = Path(os.environ.get("TRUESTEP_DATA", "data"))
     torch.set_num_threads(1)
-    rows = []
+    rows: list[dict[str, object]] = []
     print(f"{'model':26} {'format':6} {'time':>7} {'size':>9} {'calls':>5} {'difference':>11} {'relative':>9}")
-    for name, make in MODELS.items():
+    for name in args.models:
+        make = MODELS[name]
         torch.manual_seed(0)
         trained = make(folder)
         for to in args.formats:
@@ -66,9 +68,19 @@ def main() -> None:
                     )
                 sys.stdout.flush()
                 rows.append(row)
-    if args.save:
-        machine = {"torch": str(torch.__version__), "python": platform.python_version(), "threads": 1}
-        RESULTS.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+                if args.save:
+                    save(rows)
+
+
+def save(rows: list[dict[str, object]]) -> None:
+    """Write the rows, beside earlier ones of other models and formats."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
+    new = {(row["model"], row["format"]) for row in rows}
+    merged = [row for row in kept if (row["model"], row["format"]) not in new] + rows
+    order = [(name, to) for name in MODELS for to in FORMATS]
+    merged.sort(key=lambda row: order.index((row["model"], row["format"])))
+    machine = {"torch": str(torch.__version__), "python": platform.python_version(), "threads": 1}
+    RESULTS.write_text(json.dumps({"machine": machine, "rows": merged}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def test_a_model_that_cannot_be_exported_ends_with_its_line(folder, capsys):
     status = call("runs/lab", "--model", "exported_network:Choosing", "--argument", "width=8", "--inputs", "inputs.pt")
     said = capsys.readouterr().err
     assert status == 2
-    assert said.startswith("NotExportable: exported_network.py:10: `if x.sum() > 0:` chooses what is computed")
+    assert said.startswith("NotExportable: exported_network.py:10: `if x.sum() > 0:` chooses by the values of a tensor")
 
 
 @pytest.mark.parametrize(

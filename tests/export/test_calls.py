@@ -149,7 +149,7 @@ def test_a_script_with_a_training_is_not_imported(tmp_path, monkeypatch):
     [
         ("torch.nn:Linear", {}, "cannot be called with the arguments none"),
         ("torch.nn:Linearly", {}, "has no 'Linearly'"),
-        ("no_such_module:net", {}, "there is no module 'no_such_module'"),
+        ("no_such_module:net", {}, "module 'no_such_module' was not found"),
         ("torch.nn", {}, "names no object"),
         ("builtins:dict", {}, "returns a dict"),
     ],

@@ -1,4 +1,4 @@
-"""What cannot be exported is explained at the line of the model that stops it, and the model is left as it was."""
+"""A refusal names the line of the model that stops an export, and the model is left as it was."""
 
 import inspect
 import linecache
@@ -12,6 +12,7 @@ from torch import nn
 
 from truestep.errors import BadInputs, NotExportable
 from truestep.export.calls import call_from
+from truestep.export.examples import edge_calls
 from truestep.export.shapes import free_dimensions
 from truestep.export.tracing import traced
 
@@ -39,7 +40,8 @@ CAUSES = {
 
 def trace(model, *batches, **options):
     calls = [call_from(model, batch) for batch in batches or (torch.randn(8, 4),)]
-    return traced(model, calls, free_dimensions(calls, **options))
+    dims = free_dimensions(calls, **options)
+    return traced(model, calls, dims, edge_calls(calls, dims))
 
 
 def test_every_model_has_its_cause():
@@ -130,6 +132,27 @@ def test_the_length_of_texts_is_free_down_to_one_word():
     for size, length in ((1, 1), (2, 2), (3, 30)):
         given = torch.randint(0, 9, (size, length)), torch.full((size,), length)
         torch.testing.assert_close(module(*given), model(*given))
+
+
+class Attending(nn.Module):
+    """A graph of it that assumes nothing on sizes refuses a batch of one, in torch 2.13."""
+
+    def __init__(self):
+        super().__init__()
+        self.word = nn.Embedding(9, 8)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+
+    def forward(self, tokens):
+        later = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+        return self.layer(self.word(tokens), src_mask=later, is_causal=True)
+
+
+def test_a_transformer_accepts_one_sample_and_one_token():
+    model = Attending()
+    module = trace(model, *(torch.randint(0, 9, (4, length)) for length in (5, 7))).program.module()
+    for size, length in ((1, 5), (3, 1), (1, 1)):
+        given = torch.randint(0, 9, (size, length))
+        torch.testing.assert_close(module(given), model.eval()(given))
 
 
 def test_a_model_that_fails_in_eager_is_not_blamed_on_the_export():

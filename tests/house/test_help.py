@@ -25,6 +25,7 @@ PAGES = {
     "plan": ["plan"],
     "verify-resume": ["verify-resume"],
     "tune": ["tune"],
+    "export": ["export"],
     "new": ["new"],
     "exercise": ["exercise"],
     "replay": ["replay"],

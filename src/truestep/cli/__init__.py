@@ -97,7 +97,8 @@ COMMANDS: dict[str, Command] = {
         _SCRIPTS_OWN,
     ),
     "export": Command(
-        "truestep.cli.export:export", "Export a checkpoint to pt2, ONNX, AOTInductor or safetensors, compared with it."
+        "truestep.cli.serving.export:export",
+        "Export a checkpoint to pt2, ONNX, AOTInductor or safetensors, compared with it.",
     ),
     "new": Command("truestep.cli.learning.new:new", "Write a training program to start from."),
     "exercise": Command(

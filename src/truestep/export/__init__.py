@@ -8,13 +8,14 @@ examples      calls from a loader or a file, and calls of edge shapes
 shapes        the dimensions that are free in an exported graph
 tracing       `torch.export`, in eval mode
 refusals      errors of the trace, explained at the line of the model that stops it
-causes        texts of the errors: what happened, why it stops an export, the usual mend
+causes        texts of the errors: the fact, the reason, the usual mend
 side_effects  changes that a forward pass makes outside of its outputs
 comparing     the comparison of outputs in a fresh process
 child         the program of that process
 config_file   `config.json`: the inputs and outputs, and how the model is built again
 factories     a model from `module:factory`
-card          the model card
+text          the report, for a terminal
+outputs       outputs as lists of tensors, and their differences
 formats       one file per format: write, load
 """
 

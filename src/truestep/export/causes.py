@@ -1,4 +1,4 @@
-"""Causes that stop an export: what happened, why a graph cannot contain it, and the usual mend."""
+"""Causes that stop an export: the fact, the reason that a graph cannot contain it, and the usual mend."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CAUSES = (
     Cause(
         "data-dependent-control-flow",
         r"Could not guard on data-dependent.* @ .*\b(if|while|assert|elif|and|or|not)\b",
-        "chooses what is computed by the values of a tensor",
+        "chooses by the values of a tensor",
         "a graph is the record of one way through forward, and would compute that way for every input",
         f"write {TORCH_COND}",
     ),
@@ -134,7 +134,7 @@ OTHER = Cause(
     "",
     "cannot be recorded by torch.export",
     "",
-    "write the line with operations of torch whose shapes do not depend on values",
+    "write the line with operations of torch, with shapes that do not depend on values",
 )
 
 

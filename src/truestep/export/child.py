@@ -33,7 +33,7 @@ def main(folder: Path, name: str, reference: Path, result: Path) -> None:
     document: dict[str, Any] = {"runtime": "", "error": "", "rows": rows}
     try:
         call, document["runtime"] = format_of(name).load(folder / FILES[name])
-    except Exception as error:  # whatever a runtime raises: the parent shows it
+    except Exception as error:  # runtimes raise many types: the parent shows them
         document["error"] = f"{type(error).__name__}: {error}"
     else:
         for args, kwargs, expected in held["calls"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -51,7 +51,7 @@ class Comparison:
     """The comparison of an export with its model.
 
     Attributes:
-        runtime: name and version of what ran the export.
+        runtime: name and version of the program that ran the export.
         rows: one for each call.
         tolerance: largest relative difference that is allowed.
         limits: short inputs that the export refuses, with its message.
@@ -113,18 +113,43 @@ def compare(
     Raises:
         ExportDiffers: the export cannot be loaded in the fresh process, or needs the model's Python.
     """
+    held = [(call.args, call.kwargs, leaves(output)) for (_, call), output in zip(calls, expected, strict=True)]
+    given = {
+        "calls": held,
+        "forbidden": list(forbidden),
+        "path": [] if forbidden else [entry for entry in sys.path if entry],
+        "threads": torch.get_num_threads(),
+    }
+    document, said = _called(folder, format, given)
+    if document is None or document["error"]:
+        raise ExportDiffers(
+            f"the export of {type(model).__name__} to {format} cannot be loaded in a fresh process",
+            expected=f"message of the process: {document['error'] if document else said}"[:400],
+            remedy="export to another format, or report the message to the project of the runtime",
+        )
+    if document["imported"]:
+        raise ExportDiffers(
+            f"the export of {type(model).__name__} needs {', '.join(document['imported'])}",
+            expected="expected a file that runs without the model's Python",
+            remedy="return plain tensors, tuples and dictionaries from forward",
+        )
+    rows, limits = [], []
+    for (kind, call), made in zip(calls, document["rows"], strict=True):
+        shapes = {name: list(tensor.shape) for name, tensor in zip(call.names, call.tensors, strict=True)}
+        row = Row(shapes, call.size, kind, made["largest"], made["relative"], made["fault"])
+        if kind == "short" and made.get("raised", False):
+            shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            limits.append(f"the export refuses {shown}: {row.fault}")
+        else:
+            rows.append(row)
+    return Comparison(document["runtime"], tuple(rows), tolerance, tuple(limits))
+
+
+def _called(folder: Path, format: str, given: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Call an export in a fresh process; return its result, or None with the last line of its message."""
     with tempfile.TemporaryDirectory(prefix="truestep-export-") as place:
         reference, result = Path(place, "reference.pt"), Path(place, "result.json")
-        held = [(call.args, call.kwargs, leaves(output)) for (_, call), output in zip(calls, expected, strict=True)]
-        torch.save(
-            {
-                "calls": held,
-                "forbidden": list(forbidden),
-                "path": [] if forbidden else [entry for entry in sys.path if entry],
-                "threads": torch.get_num_threads(),
-            },
-            reference,
-        )
+        torch.save(given, reference)
         command = [sys.executable, "-m", "truestep.export.child", str(folder.resolve()), format]
         environment = os.environ | {"TRUESTEP_WATCH": "0", "PYTHONPATH": _own_path()}
         try:
@@ -136,43 +161,11 @@ def compare(
                 timeout=LIMIT,
                 check=False,
             )
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            document = json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
         except subprocess.TimeoutExpired:
-            said, document = [f"it did not end within {LIMIT:.0f} s"], None
-    if document is None or document["error"]:
-        raise ExportDiffers(
-            f"the export of {type(model).__name__} to {format} cannot be loaded in a fresh process",
-            expected=f"message of the process: {document['error'] if document else (said or ['none'])[-1]}"[:400],
-            remedy="export to another format, or report the message to the project of the runtime",
-        )
-    if document["imported"]:
-        raise ExportDiffers(
-            f"the export of {type(model).__name__} needs {', '.join(document['imported'])}",
-            expected="expected a file that runs without the model's Python",
-            remedy="return plain tensors, tuples and dictionaries from forward",
-        )
-    rows = [
-        Row(
-            {name: list(tensor.shape) for name, tensor in zip(call.names, call.tensors, strict=True)},
-            call.size,
-            kind,
-            row["largest"] if math.isfinite(row["largest"]) else math.inf,
-            row["relative"],
-            row["fault"],
-        )
-        for (kind, call), row in zip(calls, document["rows"], strict=True)
-    ]
-    refused = [
-        row.kind == "short" and made.get("raised", False) for row, made in zip(rows, document["rows"], strict=True)
-    ]
-    limits = tuple(
-        f"the export refuses {', '.join(f'{name} {shape}' for name, shape in row.shapes.items())}: {row.fault}"
-        for row, out in zip(rows, refused, strict=True)
-        if out
-    )
-    kept = tuple(row for row, out in zip(rows, refused, strict=True) if not out)
-    return Comparison(document["runtime"], kept, tolerance, limits)
+            return None, f"it did not end within {LIMIT:.0f} s"
+        if not result.exists():
+            return None, (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["none"])[-1]
+        return json.loads(result.read_text(encoding="utf-8")), ""
 
 
 def _own_path() -> str:

@@ -27,7 +27,7 @@ def calls_from(model: nn.Module, batches: Iterable[Any], chosen: Chosen | None, 
         count: most batches to read.
 
     Raises:
-        BadInputs: there is no batch, or it has no inputs of the model.
+        BadInputs: no batch was read, or it has no inputs of the model.
     """
     calls = [call_from(model, batch, chosen).copied() for batch in islice(iter(batches), count)]
     if not calls:

@@ -21,7 +21,7 @@ from truestep.export import config_file
 from truestep.export.calls import Call, Chosen
 from truestep.export.comparing import Comparison, compare, tolerance_for
 from truestep.export.examples import calls_from, edge_calls
-from truestep.export.formats import FILES, Source, format_of
+from truestep.export.formats import FILES, Format, Source, format_of
 from truestep.export.shapes import free_dimensions
 from truestep.export.tracing import Plain, Traced, is_plain, plain, traced
 from truestep.model.modes import evaluating
@@ -104,23 +104,13 @@ def export(
         PackageMissing: the format needs a package or a compiler.
         FileExists: the folder has files of another origin.
     """
-    writer = format_of(to)
-    writer.require()
-    target = Path(folder)
-    _check_target(target)
-    if to == "safetensors" and factory is None:
-        raise UsageError(
-            "an export to safetensors needs the factory of the model: weights alone cannot be called",
-            expected='expected factory="module:factory"',
-            remedy="move the model to a module of its own, and pass its function or class",
-        )
+    writer, target = _ready(to, Path(folder), factory)
     with _on_cpu(model) as own:
         calls = calls_from(own, batches, inputs, count)
         dims = free_dimensions(calls, dynamic, fixed_batch=fixed_batch)
-        trace: Traced | None = traced(own, calls, dims) if writer.TRACED else None
-        notes = list(trace.notes) if trace is not None else []
-        pairs, expected, skipped = _eager(own, calls, [] if fixed_batch else edge_calls(calls, dims))
-        notes += skipped
+        edges = [] if fixed_batch else edge_calls(calls, dims)
+        trace = traced(own, calls, dims, edges) if writer.TRACED else None
+        pairs, expected, skipped = _eager(own, calls, edges)
         free = config_file.names_of_free(calls[0], {name: sorted(each) for name, each in dims.items()})
         if trace is not None:
             _drop_fixed(trace, free)
@@ -134,27 +124,50 @@ def export(
             origin=origin or {},
             preprocessing=preprocessing,
         )
-        with _beside(target) as place:
-            (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-            program = None if trace is None else trace.program
-            with evaluating(own):
-                writer.write(Source(own, program, calls[0].names, free), place / FILES[to])
-            found = compare(
-                place,
-                to,
-                own,
-                pairs,
-                expected,
-                tolerance=tolerance_for(own) if tolerance is None else tolerance,
-                forbidden=_modules(own) if writer.TRACED else (),
-            )
-            notes += found.limits
-            config["comparison"] = config_file.compared(found)
-            if not found.passed:
-                raise _differs(own, to, found)
-            (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-            _replace(place, target)
-    return Exported(target, to, config, found, tuple(notes))
+        source = Source(own, None if trace is None else trace.program, calls[0].names, free)
+        limit = tolerance_for(own) if tolerance is None else tolerance
+        found = _written(target, to, source, config, pairs, expected, limit)
+    notes = (*(() if trace is None else trace.notes), *skipped, *found.limits)
+    return Exported(target, to, config, found, notes)
+
+
+def _ready(to: str, target: Path, factory: str | None) -> tuple[Format, Path]:
+    """Return the format and the folder of an export, if both can be used."""
+    writer = format_of(to)
+    writer.require()
+    _check_target(target)
+    if to == "safetensors" and factory is None:
+        raise UsageError(
+            "an export to safetensors needs the factory of the model: weights alone cannot be called",
+            expected='expected factory="module:factory"',
+            remedy="move the model to a separate module, and pass its function or class",
+        )
+    return writer, target
+
+
+def _written(
+    target: Path,
+    to: str,
+    source: Source,
+    config: dict[str, Any],
+    pairs: Sequence[tuple[str, Call]],
+    expected: Sequence[Any],
+    tolerance: float,
+) -> Comparison:
+    """Write an export beside its folder, compare it, and move it there if it is equal."""
+    writer, model = format_of(to), source.model
+    with _beside(target) as place:
+        (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        with evaluating(model):
+            writer.write(source, place / FILES[to])
+        forbidden = _modules(model) if writer.TRACED else ()
+        found = compare(place, to, model, pairs, expected, tolerance=tolerance, forbidden=forbidden)
+        if not found.passed:
+            raise _differs(model, to, found)
+        config["comparison"] = config_file.compared(found)
+        (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        _replace(place, target)
+    return found
 
 
 def _eager(
@@ -169,7 +182,7 @@ def _eager(
             given = call.copied()
             try:
                 output = model(*given.args, **given.kwargs)
-            except Exception as error:  # whatever the model raises for a shape that it does not support
+            except Exception as error:  # models raise many types for shapes that they do not support
                 if kind == "real":
                     raise
                 shapes = ", ".join(f"{n} {list(t.shape)}" for n, t in zip(call.names, call.tensors, strict=True))

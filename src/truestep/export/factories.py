@@ -23,7 +23,7 @@ def build(factory: str, arguments: Mapping[str, Any]) -> nn.Module:
         arguments: keyword arguments of the factory.
 
     Raises:
-        UsageError: there is no such factory, its module starts a training, or it returns no model.
+        UsageError: the factory is missing, its module starts a training, or its result is not a model.
     """
     found = imported(factory)
     try:
@@ -47,7 +47,7 @@ def imported(target: str) -> Any:
     """Return the object at "module:name", importing its module as from the working folder.
 
     Raises:
-        UsageError: there is no such object, or the module would start a training.
+        UsageError: the object is missing, or the module would start a training.
     """
     name, colon, attribute = target.partition(":")
     if not colon or not attribute:
@@ -62,7 +62,7 @@ def imported(target: str) -> Any:
         if error.name is None or not name.startswith(error.name):
             raise
         raise UsageError(
-            f"there is no module {name!r}",
+            f"module {name!r} was not found",
             expected=f"expected {name.replace('.', '/')}.py below {here}, or an installed package",
             remedy="run the command in the folder of the module",
         ) from None
@@ -104,6 +104,6 @@ def _refuse_training(name: str) -> None:
             raise UsageError(
                 f"importing {name} would start the training in {found.origin}, line {node.lineno}",
                 expected="expected a module that only defines the model",
-                remedy="move the model to a module of its own, or call run.export(model, ...) in the script",
+                remedy="move the model to a separate module, or call run.export(model, ...) in the script",
             )
         waiting += ast.iter_child_nodes(node)

@@ -130,7 +130,7 @@ def _equal(before: Any, now: Any) -> bool:
         return len(before) == len(now)
     try:
         return bool(before == now)
-    except Exception:  # objects of the user, whose comparison may do anything
+    except Exception:  # comparisons of the user's objects raise many types
         return True
 
 

@@ -1,4 +1,4 @@
-"""`torch.export` of a model in eval mode, with free dimensions; what stops it is explained at the line of the model."""
+"""`torch.export` of a model in eval mode, with free dimensions; a line of the model that stops it is explained."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Plain(nn.Module):
 
     Args:
         model: any module; outputs that are mappings, named tuples or data classes become dictionaries and tuples, and
-            what holds no tensor is left out.
+            parts without a tensor are left out.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -86,13 +86,17 @@ def is_plain(output: Any) -> bool:
     return isinstance(output, torch.Tensor)
 
 
-def traced(model: nn.Module, calls: Sequence[Call], dims: Dims) -> Traced:
+def traced(model: nn.Module, calls: Sequence[Call], dims: Dims, edges: Sequence[tuple[str, Call]] = ()) -> Traced:
     """Return the trace of a model in eval mode. Modes, gradients and buffers are restored.
+
+    torch can assume that no size is 1, or assume nothing. Either way can end in a graph that refuses a size, such as
+    one sample or one word, so that the second way is tried if the first one refuses some of the edges.
 
     Args:
         model: on the CPU, not compiled.
         calls: calls with real inputs.
         dims: free dimensions of each input.
+        edges: kinds and calls of edge shapes.
 
     Raises:
         NotExportable: the model cannot be exported; the message has its line.
@@ -102,7 +106,7 @@ def traced(model: nn.Module, calls: Sequence[Call], dims: Dims) -> Traced:
     with evaluating(model), _without_cache(model), _restored(model):
         notes, wrapped, unstable = _called_twice(model, call)
         module = Plain(model).eval() if wrapped else model
-        program = _exported(module, call, dims)
+        program = _accepting(module, call, dims, edges)
         line = changed_input(program)
         if line is not None:
             raise refusal(causes.IN_PLACE, line)
@@ -149,7 +153,7 @@ def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, NotExp
 def _call(model: nn.Module, call: Call) -> Any:
     try:
         return model(*call.args, **call.kwargs)
-    except Exception as error:  # whatever the model raises
+    except Exception as error:  # models raise many types
         add_post_mortem(error)
         shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(call.names, call.tensors, strict=True))
         note = "; ".join(getattr(error, "__notes__", ()))
@@ -158,6 +162,33 @@ def _call(model: nn.Module, call: Call) -> Any:
             expected=note or f"inputs of the call: {shapes}",
             remedy="pass inputs=, a function from a batch to the inputs of the model",
         ) from error
+
+
+def _accepting(module: nn.Module, call: Call, dims: Dims, edges: Sequence[tuple[str, Call]]) -> ExportedProgram:
+    """Return the trace that refuses fewer of the edges, of one that assumes sizes above 1 and one that does not."""
+    program = _exported(module, call, dims)
+    refused = _refused(program, edges)
+    if not any(refused):
+        return program
+    try:
+        with _sizes_of_one():
+            other = _exported(module, call, dims)
+    except NotExportable:
+        return program
+    return other if _refused(other, edges) < refused else program
+
+
+def _refused(program: ExportedProgram, edges: Sequence[tuple[str, Call]]) -> tuple[int, int]:
+    """Return the numbers of edges that a graph refuses: sizes of the batch, and short other dimensions."""
+    refused = {"edge": 0, "short": 0}
+    graph = program.module()
+    for kind, call in edges:
+        given = call.copied()
+        try:
+            graph(*given.args, **given.kwargs)
+        except Exception:  # guards and operators raise many types
+            refused[kind] += 1
+    return refused["edge"], refused["short"]
 
 
 def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
@@ -171,11 +202,7 @@ def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
 
     try:
         with quiet():
-            try:
-                with _sizes_of_one():
-                    return trace(shapes)
-            except Exception:  # whatever it was, the usual way decides
-                return trace(shapes)
+            return trace(shapes)
     except Exception as error:  # torch raises many types
         if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
             auto = {name: dict.fromkeys(free, torch.export.Dim.AUTO) for name, free in dims.items()}

@@ -32,7 +32,7 @@ class Settings(ts.Settings):
 
 
 def net(features: int, width: int) -> nn.Sequential:
-    """Return a network of two hidden layers, whose output is the price."""
+    """Return a network of two hidden layers; its output is the price."""
     return nn.Sequential(
         nn.Linear(features, width),
         nn.SiLU(),

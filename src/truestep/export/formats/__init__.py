@@ -27,7 +27,7 @@ FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "aoti": "model.aoti.pt2", "sa
 
 @dataclass(frozen=True)
 class Source:
-    """What a format writes.
+    """The input of a format.
 
     Attributes:
         model: the model in eval mode, on the CPU.
@@ -65,7 +65,7 @@ def format_of(name: str) -> Format:
     """Return the module of a format.
 
     Raises:
-        UsageError: there is no such format.
+        UsageError: the format is unknown.
     """
     if name not in FORMATS:
         raise UsageError(

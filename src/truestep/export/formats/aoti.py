@@ -16,7 +16,7 @@ TRACED = True
 
 
 def require() -> None:
-    """Raise an error if there is no C++ compiler.
+    """Raise an error without a C++ compiler.
 
     Raises:
         PackageMissing: no compiler was found.

@@ -45,7 +45,7 @@ def export_checkpoint(
         arguments: of the factory.
         batches: real batches.
         to: format of the export.
-        weights: name of the model in the checkpoint; None for the first, which is no average.
+        weights: name of the model in the checkpoint; None for the first; averages come later.
         folder: returns the folder of the export for the path of the checkpoint.
         **options: of `truestep.export.export`.
 

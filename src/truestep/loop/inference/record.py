@@ -16,7 +16,7 @@ FILE = "inference.json"
 
 @dataclass
 class Record:
-    """What a checkpoint needs to prepare new inputs.
+    """Values that prepare new inputs.
 
     Attributes:
         preprocessing: of the first data set of the run that has one, or as given by the user; None without one.

@@ -84,7 +84,7 @@ class Trained:
 
         Args:
             model: a new model, as the training built it.
-            name: its name in the checkpoint, such as "ema"; None for the first, which is no average.
+            name: its name in the checkpoint, such as "ema"; None for the first; averages come later.
 
         Raises:
             KeysDoNotMatch: the model differs from that of the checkpoint.

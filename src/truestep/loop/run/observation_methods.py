@@ -131,7 +131,7 @@ class ObservationMethods:
             loader: of the validation set: some of its batches are compared, and edge shapes made from them.
             to: "pt2" for torch, "onnx" for onnxruntime and others, "aoti" for code compiled on this machine,
                 "safetensors" for weights with plain keys.
-            out: the folder of the export; None for `export/<to>` in the folder of the run.
+            out: the folder of the export; None for one below the folder of the run.
             inputs: a function from a batch to the inputs: a tensor, a tuple, or a mapping by argument. None passes as
                 many of the first fields as `forward` has required arguments.
             factory: "module:factory" that builds the model again; needed for "safetensors".

@@ -12,49 +12,60 @@ import typer
 from truestep.cli.experimenting.experiment import Format
 from truestep.errors import TorchMissing, UsageError
 
+CheckpointPath = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint, a run, or its last or best.", show_default=False)
+]
+Factory = Annotated[
+    str, typer.Option(metavar="MODULE:FACTORY", help="Function or class that returns the model.", show_default=False)
+]
+Inputs = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE|MODULE:NAME",
+        help="Real batches: a file of tensors, or a loader or a function that returns one.",
+        show_default=False,
+    ),
+]
+To = Annotated[Literal["pt2", "onnx", "aoti", "safetensors"], typer.Option(help="Format of the export.")]
+FactoryArguments = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Argument of the factory; can be repeated.", show_default=False),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Model of the checkpoint, such as ema or swa.", show_default=False),
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Default: export/FORMAT in the run.", show_default=False)]
+Dynamic = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="INPUT:DIM",
+        help="A free dimension besides the batch; can be repeated. Default: those that differ between batches.",
+        show_default=False,
+    ),
+]
+FixedBatch = Annotated[bool, typer.Option("--fixed-batch", help="Fix the size of the batch.")]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        min=0, metavar="X", help="Largest relative difference. Default: 1e-4 for float32.", show_default=False
+    ),
+]
+Batches = Annotated[int, typer.Option(min=1, metavar="N", help="Batches to compare.")]
+
 
 def export(
-    checkpoint: Annotated[
-        str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint, a run, or its last or best.", show_default=False)
-    ],
-    model: Annotated[
-        str,
-        typer.Option(metavar="MODULE:FACTORY", help="Function or class that returns the model.", show_default=False),
-    ],
-    inputs: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|MODULE:NAME",
-            help="Real batches: a file of tensors, or a loader or a function that returns one.",
-            show_default=False,
-        ),
-    ],
-    to: Annotated[Literal["pt2", "onnx", "aoti", "safetensors"], typer.Option(help="Format of the export.")] = "pt2",
-    argument: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Argument of the factory; can be repeated.", show_default=False),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Model of the checkpoint, such as ema or swa.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Default: export/FORMAT in the run.", show_default=False)
-    ] = None,
-    dynamic: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="INPUT:DIM",
-            help="A free dimension besides the batch; can be repeated. Default: those that differ between batches.",
-            show_default=False,
-        ),
-    ] = None,
-    fixed_batch: Annotated[bool, typer.Option("--fixed-batch", help="Fix the size of the batch.")] = False,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(min=0, help="Largest relative difference. Default: 1e-4 for float32.", show_default=False),
-    ] = None,
-    batches: Annotated[int, typer.Option(min=1, help="Batches to compare.")] = 4,
+    checkpoint: CheckpointPath,
+    model: Factory,
+    inputs: Inputs,
+    to: To = "pt2",
+    argument: FactoryArguments = None,
+    weights: Weights = None,
+    out: Out = None,
+    dynamic: Dynamic = None,
+    fixed_batch: FixedBatch = False,
+    tolerance: Tolerance = None,
+    batches: Batches = 4,
     format: Format = "text",
 ) -> int:
     """Export the model of a checkpoint, and compare the export with it.

@@ -1,0 +1,4 @@
+"""Commands for trained models.
+
+- `export`: a checkpoint as a model to serve.
+"""
