@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO
 
 import typer
 
 from truestep.cli.shell import completion
+from truestep.cli.shell.fix_options import Diff, Fix, UnsafeFixes
 from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, find_configuration, load_options
 from truestep.errors import UnwritableFolder, UsageError
 from truestep.findings import Confidence
+from truestep.fixes.files import StandardInput
 from truestep.lint import baseline as baselines
+from truestep.lint import fixing
 from truestep.lint.cache import FOLDER, Cache
 from truestep.lint.checking import check
 from truestep.lint.discovery import files
@@ -25,6 +28,7 @@ from truestep.lint.results import Problem, Results
 from truestep.lint.texts import render, statistics
 from truestep.report import NARROWEST, WIDEST
 from truestep.report.color import is_colored
+from truestep.report.fixes import Offer
 from truestep.rules import Rule, rule
 
 
@@ -47,6 +51,9 @@ def lint(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
     statistics: Annotated[bool, typer.Option("--statistics", help="Show the number of findings of each rule.")] = False,
+    fix: Fix = False,
+    unsafe_fixes: UnsafeFixes = False,
+    diff: Diff = False,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Leave out the findings that this file lists.")
     ] = None,
@@ -79,25 +86,92 @@ def lint(
     base = found[0].parent if found is not None else Path.cwd()
     options = load_options(base, select=select, ignore=ignore, format=format, output=output)
     options = replace(options, exclude=(*options.exclude, *(exclude or ())))
-    rules = _rules(options)
-    store = Cache(Path(FOLDER) if cache else None, [one.id for one in rules])
-    codes = _codes(places, options, base, stdin_filename)
-    results = check(codes, rules, store, dict(options.per_file_ignores), base)
-    if record is not None:
-        results = _with_run(results, record)
-    least = Confidence(confidence)
+    job = _Job(places, options, base, Cache(Path(FOLDER) if cache else None, [one.id for one in _rules(options)]))
+    job.stdin_filename, job.record, job.least = stdin_filename, record, Confidence(confidence)
+    job.baseline = baseline if write_baseline is None else None
+    results, stream = job.results(), sys.stdout
     if write_baseline is not None:
-        number = baselines.write(write_baseline, results.shown(least))
+        number = baselines.write(write_baseline, results.shown(job.least))
         print(f"wrote {number} findings to {write_baseline}", file=sys.stderr)
         return 0
-    if baseline is not None:
-        shown, listed = baselines.unlisted(results.findings, baseline)
-        results = replace(results, findings=shown, in_baseline=listed)
-    _write(results, options, least, counted=statistics)
+    if diff:
+        return job.show_fixes(results, unsafe=unsafe_fixes)
+    if fix:
+        results, stream = job.fix(results, unsafe=unsafe_fixes)
+    _write(results, options, job.least, stream, counted=statistics)
     if results.internal_errors:
         return 2
-    failed = bool(results.shown(least)) or any(one.fails for one in results.problems)
+    failed = bool(results.shown(job.least)) or any(one.fails for one in results.problems)
     return 1 if failed and not exit_zero else 0
+
+
+@dataclass(slots=True)
+class _Job:
+    """The files to check, and how."""
+
+    places: list[Path]
+    options: Options
+    base: Path
+    store: Cache
+    stdin_filename: str = "<stdin>"
+    record: Path | None = None
+    baseline: Path | None = None
+    least: Confidence = Confidence.MEDIUM
+    given: bytes | None = None
+    """Standard input, once it was read."""
+
+    def results(self) -> Results:
+        """Check all files."""
+        if self.given is None and any(str(place) == "-" for place in self.places):
+            self.given = sys.stdin.buffer.read()
+        rules, ignores = _rules(self.options), dict(self.options.per_file_ignores)
+        results = check(self._codes(), rules, self.store, ignores, self.base)
+        if self.record is not None:
+            results = _with_run(results, self.record)
+        if self.baseline is not None:
+            shown, listed = baselines.unlisted(results.findings, self.baseline)
+            results = replace(results, findings=shown, in_baseline=listed)
+        return results
+
+    def _codes(self) -> Iterator[Code | Problem]:
+        if self.given is not None:
+            code = code_of(self.stdin_filename, self.given)
+            if isinstance(code, Code):
+                show(code)
+            yield code
+        for path in files([place for place in self.places if str(place) != "-"], self.options.exclude, self.base):
+            yield read_code(path)
+
+    def show_fixes(self, results: Results, *, unsafe: bool) -> int:
+        """Show the fixes as a diff; return 1 if there are any."""
+        fixed = self._fixed(results, unsafe=unsafe)
+        fixing.show(fixed)
+        sys.stderr.write(fixing.counted(fixed, "", fixing.hidden(results, unsafe=unsafe, least=self.least)))
+        return 1 if fixed else 0
+
+    def fix(self, results: Results, *, unsafe: bool) -> tuple[Results, TextIO]:
+        """Make the fixes; return what is left, and where to report it: a fixed standard input takes standard output."""
+        fixed = self._fixed(results, unsafe=unsafe)
+        for one in fixed:
+            if not isinstance(one.file, StandardInput):
+                one.file.write(one.result.new)
+            else:
+                self.given = one.result.new.encode(one.file.encoding)
+        if fixed:
+            results = self.results()
+        rest = fixing.hidden(results, unsafe=unsafe, least=self.least)
+        sys.stderr.write(fixing.counted(fixed, "made ", rest))
+        if self.given is None:
+            return results, sys.stdout
+        sys.stdout.flush()
+        sys.stdout.buffer.write(self.given)
+        sys.stdout.buffer.flush()
+        return results, sys.stderr
+
+    def _fixed(self, results: Results, *, unsafe: bool) -> list[Offer]:
+        rules, once = _rules(self.options), self.record is not None or self.baseline is not None
+        given = None if self.given is None else StandardInput.of(self.stdin_filename, self.given)
+        return fixing.offers(results, rules, self.least, unsafe=unsafe, once=once, given=given)
 
 
 def _exist(places: list[Path]) -> None:
@@ -118,17 +192,6 @@ def _rules(options: Options) -> tuple[type[Rule], ...]:
     return tuple(known[id] for id in chosen if id in known and id not in ignored)
 
 
-def _codes(places: list[Path], options: Options, base: Path, name: str) -> Iterator[Code | Problem]:
-    for place in places:
-        if str(place) == "-":
-            code = code_of(name, sys.stdin.buffer.read())
-            if isinstance(code, Code):
-                show(code)
-            yield code
-    for path in files([place for place in places if str(place) != "-"], options.exclude, base):
-        yield read_code(path)
-
-
 def _with_run(results: Results, record: Path) -> Results:
     from truestep.cli.replay import read
     from truestep.lint.recorded import compared, files_of
@@ -138,14 +201,14 @@ def _with_run(results: Results, record: Path) -> Results:
     return replace(results, findings=kept, cleared=cleared)
 
 
-def _write(results: Results, options: Options, least: Confidence, *, counted: bool) -> None:
+def _write(results: Results, options: Options, least: Confidence, stream: TextIO, *, counted: bool) -> None:
     width, colour = 100, False
     if options.output is None and options.format == "text":
-        width, colour = _columns(), is_colored(sys.stdout)
+        width, colour = _columns(), is_colored(stream)
     text = statistics(results, least) if counted else render(results, options.format, least, width=width, colour=colour)
     if options.output is None:
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        stream.write(text.encode(encoding, errors="replace").decode(encoding))
         return
     try:
         options.output.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from truestep.cli.shell.fix_options import ShowFixes, Write, WriteUnsafe
 from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, load_options
-from truestep.errors import TorchMissing, UnwritableFolder
+from truestep.errors import TorchMissing, UnwritableFolder, UsageError
 from truestep.supervision.launching.launch import Target, launch
 from truestep.supervision.launching.watched_program import Beside, WatchedProgram
 from truestep.supervision.ranks import Ranks
@@ -66,6 +68,9 @@ def run(
     to_tracker: Annotated[
         bool, typer.Option("--to-tracker", help="Write findings and curves to the script's TensorBoard or MLflow too.")
     ] = False,
+    fix: ShowFixes = False,
+    write: Write = False,
+    unsafe_fixes: WriteUnsafe = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -90,10 +95,11 @@ def run(
         quiet=quiet or None,
     )
     beside = _status_line(options) if live else None
+    reported = _with_fixes(_to_trackers() if to_tracker else _write, fix, edit=write, unsafe=unsafe_fixes)
     supervise(
         Target(script, tuple(arguments or ()), module),
         options,
-        write=_to_trackers() if to_tracker else _write,
+        write=reported,
         beside=beside,
     )
 
@@ -117,6 +123,33 @@ def _to_trackers() -> Callable[[Summary, Options, TextIO], str]:
     trackers = ScriptTrackers()
     trackers.follow()
     return lambda *report: "; ".join(filter(None, [_write(*report), trackers.write(report[0])]))
+
+
+def _with_fixes(
+    reported: Callable[[Summary, Options, TextIO], str], asked: bool, *, edit: bool, unsafe: bool
+) -> Callable[[Summary, Options, TextIO], str]:
+    """Return a function that writes the report, then the fixes of its findings, and makes them where that is asked.
+
+    Raises:
+        UsageError: an option about fixes lacks the one before it.
+    """
+    if (edit and not asked) or (unsafe and not edit):
+        raise UsageError(
+            f"{'--write' if edit else '--unsafe-fixes'} has no effect alone",
+            expected="expected --fix, which shows fixes, before --write, which makes them",
+            remedy="write `--fix --write`" if edit else "write `--fix --write --unsafe-fixes`",
+        )
+    if not asked:
+        return reported
+    begun = time.time()
+
+    def write(summary: Summary, options: Options, stream: TextIO) -> str:
+        from truestep.report.fixes import offered
+
+        wrote = reported(summary, options, stream)
+        return "; ".join(filter(None, [wrote, offered(summary.shown(), stream, edit=edit, unsafe=unsafe, begun=begun)]))
+
+    return write
 
 
 def supervise(

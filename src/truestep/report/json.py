@@ -8,7 +8,7 @@ from typing import Any
 from truestep import __version__, source
 from truestep.events import Site
 from truestep.findings import Finding, Mark, PostMortem, Summary
-from truestep.report import closing, coverage
+from truestep.report import closing, coverage, fixes
 
 SCHEMA = "truestep.report/1"
 
@@ -82,6 +82,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         },
         "cost": finding.cost or None,
         "help": finding.help or None,
+        "fix": None if (fix := fixes.fix_of(finding)) is None else fixes.document(fix),
         "suppressed": finding.suppressed,
         "rank": finding.rank,
         "explained_by": finding.explained_by or None,

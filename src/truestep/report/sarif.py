@@ -17,7 +17,8 @@ from urllib.parse import quote
 from truestep import __version__, source
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Severity, Summary
-from truestep.report import closing, coverage
+from truestep.fixes import Proposal
+from truestep.report import closing, coverage, fixes
 from truestep.rules import Rule, all_rules
 from truestep.rules._page import parse
 
@@ -151,6 +152,9 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
     related = [_related(number, mark) for number, mark in enumerate(finding.related, start=1) if mark.site is not None]
     if related:
         result["relatedLocations"] = related
+    fix = fixes.fix_of(finding)
+    if fix is not None and finding.primary.site is not None:
+        result["fixes"] = [_fix(fix, finding.primary.site)]
     if finding.suppressed:
         comment = source.suppression(finding)
         suppression = {"kind": "inSource" if comment else "external", "status": "accepted"}
@@ -158,6 +162,21 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
             suppression["justification"] = comment.reason
         result["suppressions"] = [suppression]
     return result
+
+
+def _fix(fix: Proposal, site: Site) -> dict[str, Any]:
+    """Return a fix as replaced lines, each from the start of its line to the start of the line below."""
+    replacements = [
+        {
+            "deletedRegion": {"startLine": line, "startColumn": 1, "endLine": line + count, "endColumn": 1},
+            "insertedContent": {"text": "".join(new)},
+        }
+        for line, count, new in fix.hunks()
+    ]
+    return {
+        "description": {"text": fix.title if fix.safe else f"{fix.title} (to be reviewed)"},
+        "artifactChanges": [{"artifactLocation": _artifact(site.path), "replacements": replacements}],
+    }
 
 
 def _message(finding: Finding, explains: tuple[str, ...]) -> str:

@@ -137,7 +137,6 @@ def marked(path: str, number: int, sites: Iterable[Site] = ()) -> tuple[Piece, .
     """Return a line of a file in pieces, with the expressions of the sites on it marked."""
     file = source.read(path)
     text = (file.line(number) or "")[:_LONGEST]
-    kinds = _kinds(file.lines).get(number, {})
     under = [False] * len(text)
     for site in sites:
         begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
@@ -147,6 +146,17 @@ def marked(path: str, number: int, sites: Iterable[Site] = ()) -> tuple[Piece, .
             first, last = begin, end
         for position in range(first, min(last if last > first else end, end)):
             under[position] = True
+    return _pieces(file.lines, number, under)
+
+
+def colored(lines: tuple[str, ...], number: int) -> tuple[Piece, ...]:
+    """Return a line of a text in pieces by the kind of its tokens; lines count from 1."""
+    return _pieces(lines, number, [False] * len(lines[number - 1][:_LONGEST]))
+
+
+def _pieces(lines: tuple[str, ...], number: int, under: list[bool]) -> tuple[Piece, ...]:
+    """Return a line in pieces, as long as the list of the characters that are marked."""
+    text, kinds = lines[number - 1][: len(under)] if under else "", _kinds(lines).get(number, {})
     cells = [(kinds.get(position, ""), under[position]) for position in range(len(text))]
     pieces = []
     for (kind, mark), group in groupby(range(len(text)), key=lambda position: cells[position]):

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from truestep import source
 from truestep.findings import Confidence, Finding, PostMortem, Summary
-from truestep.report import closing
-from truestep.report.page.code import Excerpt, excerpts
+from truestep.fixes import Proposal
+from truestep.fixes.proposal import lines
+from truestep.report import closing, fixes
+from truestep.report.page.code import Excerpt, Piece, colored, excerpts
 from truestep.rules import _proof, all_rules
 from truestep.rules._page import Page, parse
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFix:
+    """A fix in the user's file."""
+
+    title: str
+    safe: bool
+    diff: tuple[tuple[str, int, tuple[Piece, ...]], ...]
+    """"+", "-", " ", or "@" for lines left out; the number of the line, in the fixed file for "+"; the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,8 @@ class Card:
     help: str = ""
     added: tuple[str, ...] = ()
     """Lines of code of the fix."""
+    fix: OwnFix | None = None
+    """The fix in the user's file, if one is certain."""
     diff: tuple[tuple[str, str], ...] = ()
     """The fix in the program of the rule's proof: "+", "-", "@" or " ", and the line."""
     consequences: tuple[Card, ...] = ()
@@ -49,14 +67,15 @@ class Manual:
 
 def cards(summary: Summary) -> list[Card]:
     """Return the failures in the order of the report, each with its consequences."""
+    read_at = summary.timeline.read_at if summary.timeline is not None else 0.0
     waiting: dict[str, list[Finding]] = {}
     for finding in summary.findings:
         if finding.explained_by and not finding.suppressed and finding.confidence is not Confidence.LOW:
             waiting.setdefault(finding.explained_by, []).append(finding)
     found = []
     for failure in closing.failures(summary):
-        consequences = [_card(one) for one in waiting.pop(failure.finding.rule, ())]
-        found.append(_card(failure.finding, failure.ranks, tuple(consequences)))
+        consequences = [_card(one, read_at) for one in waiting.pop(failure.finding.rule, ())]
+        found.append(_card(failure.finding, read_at, failure.ranks, tuple(consequences)))
     return found
 
 
@@ -93,7 +112,7 @@ def manuals(rules: Iterable[str]) -> list[Manual]:
     ]
 
 
-def _card(finding: Finding, ranks: tuple[int, ...] = (), consequences: tuple[Card, ...] = ()) -> Card:
+def _card(finding: Finding, read_at: float, ranks: tuple[int, ...] = (), consequences: tuple[Card, ...] = ()) -> Card:
     facts = [("seen", str(finding.seen)), ("confidence", finding.confidence.value)]
     facts += [("rank" if len(ranks) == 1 else "ranks", closing.numbers(ranks))] if ranks else []
     facts += [("cost", finding.cost)] if finding.cost else []
@@ -101,8 +120,35 @@ def _card(finding: Finding, ranks: tuple[int, ...] = (), consequences: tuple[Car
     place = _place(finding)
     code, notes = _code(finding)
     kind = finding.severity.value
-    diff = tuple(_diff(finding.rule))
-    return Card(finding.rule, kind, finding.message, place, code, notes, tuple(facts), help, added, diff, consequences)
+    diff, fix = tuple(_diff(finding.rule)), _own_fix(finding, read_at)
+    return Card(
+        finding.rule, kind, finding.message, place, code, notes, tuple(facts), help, added, fix, diff, consequences
+    )
+
+
+def _own_fix(finding: Finding, read_at: float) -> OwnFix | None:
+    """Return the fix of a finding; None without one, or if the file was written after the run had read it."""
+    fix = None if finding.primary.site is None else fixes.fix_of(finding)
+    if fix is None or finding.primary.site is None:
+        return None
+    if read_at and os.stat(finding.primary.site.path).st_mtime > read_at:
+        return None
+    return OwnFix(fix.title, fix.safe, tuple(_numbered(fix)))
+
+
+def _numbered(fix: Proposal) -> Iterable[tuple[str, int, tuple[Piece, ...]]]:
+    """Yield the lines of the diff of a fix with their numbers."""
+    before, after = (tuple(text.rstrip("\r\n") for text in lines(whole)) for whole in (fix.old, fix.new))
+    old = new = 0
+    for line in fix.diff().split("\n"):
+        sign, place = line[:1], _HUNK.match(line)
+        if place is not None:
+            if old:
+                yield "@", 0, ()
+            old, new = int(place[1]), int(place[2])
+        elif sign in ("+", "-", " ") and line:
+            yield sign, new if sign == "+" else old, colored(after, new) if sign == "+" else colored(before, old)
+            old, new = old + (sign != "+"), new + (sign != "-")
 
 
 def _code(found: Finding | PostMortem) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
