@@ -154,6 +154,14 @@ def symmetric_initialisation(program: Program) -> Iterator[Suspicion]:
     for call in program.named(*_CONSTANTS):
         value = call.argument(0, "tensor")
         key = "" if value is None else dotted(value)
+        model = _all_parameters(key, call)
+        if model and not _runs_frozen(model, program):
+            yield Suspicion(
+                call.node,
+                f"all parameters of `{model}` begin with one value, and its units stay equal",
+                "gives every unit the same weights",
+                "use a random initialisation, such as `nn.init.kaiming_uniform_`",
+            )
         if not key.endswith(".weight") or not _all_layers(key.removesuffix(".weight"), call, program):
             continue
         yield Suspicion(
@@ -162,6 +170,33 @@ def symmetric_initialisation(program: Program) -> Iterator[Suspicion]:
             "gives every unit the same weights",
             "use a random initialisation, such as `nn.init.kaiming_uniform_`",
         )
+
+
+def _all_parameters(name: str, call: Call) -> str:
+    """Return the model whose parameters a name goes through; "" for other names, and under a condition."""
+    bindings = call.scope.bindings.get(name, [])
+    if not name or call.context.guards:
+        return ""
+    for one in bindings:
+        if one.how == "for" and one.value is not None and not one.index and one.order < call.order:
+            match = re.match(r"^([\w.]+)\.parameters\(\)$", ast.unparse(one.value))
+            inside = one.context.loop is call.loop or one.context.deferred
+            if match is not None and inside:
+                return match[1]
+    return ""
+
+
+def _runs_frozen(model: str, program: Program) -> bool:
+    """Return True if a model gets other weights later, or no optimizer of this file trains it."""
+    if any(call.key == model for call in program.method("load_state_dict", "apply")) or program.mentions(
+        "requires_grad"
+    ):
+        return True
+    return not any(
+        re.search(rf"\b{re.escape(model)}\.parameters\(\)", ast.unparse(call.node))
+        for call in program.calls
+        if call.name.startswith("torch.optim.")
+    )
 
 
 def _all_layers(name: str, call: Call, program: Program) -> bool:
@@ -230,6 +265,7 @@ def _in_loss(made: Call, program: Program) -> ast.expr | None:
 
 def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that are built on some parts of a model, with no other optimizer and nothing frozen."""
+    yield from _sliced(program)
     made = [call for call in program.calls if call.name.startswith("torch.optim.") and call.name.count(".") == 2]
     if len(made) != 1 or "requires_grad" in program.text or program.method("add_param_group", "freeze"):
         return
@@ -260,6 +296,29 @@ def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
         f"does not hold the parameters of `{left[0]}`",
         f"pass `{model}.parameters()`",
     )
+
+
+def _sliced(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers that get a slice of the parameters of a model, in files with no other optimizer."""
+    made = [call for call in program.calls if re.match(r"^torch\.optim\.[A-Z]\w*$", call.name)]
+    for call in made:
+        value = call.argument(0, "params")
+        if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):
+            continue
+        text = ast.unparse(value.value)
+        match = re.match(r"^(?:list|tuple)\(([\w.]+)\.parameters\(\)\)$", text)
+        if (
+            match is None
+            or sum(match[1] in ast.unparse(one.node) for one in made) > 1
+            or "requires_grad" in program.text
+        ):
+            continue
+        yield Suspicion(
+            call.node,
+            f"the optimizer gets a slice of the parameters of `{match[1]}`, and nothing trains the others",
+            f"holds `{ast.unparse(value.slice)}` of the list",
+            f"pass `{match[1]}.parameters()`",
+        )
 
 
 def _parts(node: ast.expr) -> list[str]:

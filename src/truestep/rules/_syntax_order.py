@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
+from truestep.rules._syntax_named import named_only
 from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training
 from truestep.syntax.values import names_in
 
@@ -16,6 +17,10 @@ _GRADIENTS = (Act.BACKWARD, Act.STEP, Act.UNKNOWN)
 
 def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     """Yield steps in loops that compute gradients and never clear them."""
+    named = list(named_only(program, "the gradients add up over the steps", "zero_grad"))
+    yield from named
+    if named:
+        return
     for loop in program.roles.steps():
         for step in loop.steps:
             backward = loop.backward_before(step)
@@ -69,10 +74,9 @@ def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
                 if clear.call is None or not loop.same(clear, step):
                     continue
                 pairs = loop.nearest(clear, *_GRADIENTS)
-                if not pairs or not all(_lost(before, behind, step) for before, behind in pairs):
+                if not pairs or not all(_lost(before, behind, step, loop) for before, behind in pairs):
                     continue
-                backward = pairs[0][0]
-                assert backward is not None
+                backward = pairs[0][0] or loop.of(Act.BACKWARD)[-1]
                 yield Suspicion(
                     clear.node,
                     "the gradients are cleared after the backward pass and before the step",
@@ -83,8 +87,14 @@ def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
                 )
 
 
-def _lost(before: Operation | None, behind: Operation | None, step: Step) -> bool:
-    return before is not None and before.act is Act.BACKWARD and behind is step.operation
+def _lost(before: Operation | None, behind: Operation | None, step: Step, loop: Training) -> bool:
+    """Return True if the gradients that a step gets are cleared: those of this pass of the loop, or of the last one."""
+    if behind is not step.operation:
+        return False
+    if before is not None:
+        return before.act is Act.BACKWARD
+    last = [one for one in loop.of(*_GRADIENTS) if one.guards == step.operation.guards]
+    return loop.loop is not None and bool(last) and last[-1].act is Act.BACKWARD
 
 
 def clip_after_step(program: Program) -> Iterator[Suspicion]:

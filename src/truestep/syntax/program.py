@@ -35,8 +35,8 @@ class Program:
     calls: list[Call] = field(init=False)
     """In the order of their evaluation within a scope."""
     imports: dict[str, str] = field(init=False)
-    bare: list[ast.Attribute] = field(init=False)
-    """Statements that only name an attribute, such as a method without its parentheses."""
+    bare: list[tuple[ast.Attribute, Context, int]] = field(init=False)
+    """Statements that only name an attribute, such as a method without its parentheses, each with context and order."""
 
     def __post_init__(self) -> None:
         reader = Reader(self.tree)
