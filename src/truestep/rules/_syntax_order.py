@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from truestep.findings import Confidence
 from truestep.rules._syntax_named import named_only
 from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training
+from truestep.syntax.values import names_in
 
 _LARGE = 1e6
 """From this limit on, a clip only serves to read the norm."""
@@ -23,7 +24,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     for loop in program.roles.steps():
         for step in loop.steps:
             backward = loop.backward_before(step)
-            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
+            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step) or _wraps(loop, step, backward):
                 continue
             yield Suspicion(
                 step.node,
@@ -33,6 +34,12 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
                 ((backward.node, "adds to the gradients of earlier steps"),),
                 _confidence(loop, step),
             )
+
+
+def _wraps(loop: Training, step: Step, backward: Operation) -> bool:
+    """Return True if a function gets the loss and the optimizer: its caller has the loop, and clears the gradients."""
+    given = set(loop.scope.parameters) - {"self"}
+    return loop.loop is None and step.optimizer in given and bool(given & set(names_in(backward.node)))
 
 
 def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:

@@ -27,7 +27,7 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         if guess is None or guess.kind is not Kind.MODEL:
             continue
         key = dotted(statement.targets[0])
-        load = next((one for one in program.method("load_state_dict") if _passes(one, key)), None)
+        load = next((one for one in program.method("load_state_dict") if _passes(one, key, call)), None)
         if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
             continue
         best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
@@ -51,9 +51,12 @@ def _trains_in(call: Call, program: Program) -> bool:
     return any(one.act is Act.STEP for one in program.flow.of_loop(call.loop))
 
 
-def _passes(call: Call, key: str) -> bool:
+def _passes(call: Call, key: str, kept: Call) -> bool:
+    """Return True if a call loads what another one has kept under a name, not another variable of that name."""
     value = call.argument(0, "state_dict")
-    return value is not None and dotted(value) == key
+    if value is None or dotted(value) != key:
+        return False
+    return "." in key or call.scope.within(kept.scope) or key in kept.scope.globals
 
 
 def _copied(key: str, program: Program) -> bool:

@@ -349,15 +349,21 @@ def result_never_read(program: Program) -> Iterator[Suspicion]:
 
 
 def _of_loader(call: Call, program: Program) -> bool:
-    """Return True if the object of a method is a part of a batch of a loader."""
+    """Return True if the object of a method is a part of a batch of a loader: a whole batch may move in place."""
     bindings = call.scope.bindings.get(call.key, [])
     return bool(bindings) and all(
         one.how == "for"
-        and one.index
         and one.context.loop is not None
+        and len(one.index) > _pairs(one.context.loop)
         and program.roles.over_loader(one.context.loop) is not None
         for one in bindings
     )
+
+
+def _pairs(loop: Loop) -> int:
+    """Return the number of tuples that a loop makes around its batches, with `enumerate` and `zip`."""
+    assert not isinstance(loop.node, ast.While)
+    return sum(isinstance(one, ast.Name) and one.id in ("enumerate", "zip") for one in ast.walk(loop.node.iter))
 
 
 def loss_differentiated_twice(program: Program) -> Iterator[Suspicion]:
