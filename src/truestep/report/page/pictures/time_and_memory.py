@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from truestep.events import PaceRead
 from truestep.findings import Summary
-from truestep.report.page.curves import Chart, Series, chart
+from truestep.report.page.pictures.curves import Chart, Series, chart
 
 _APART = 9
 """Least number of steps between two readings for a mean time."""
