@@ -88,7 +88,7 @@ def _said(one: dict[str, Any]) -> str:
 
 
 def run(name: str, one: dict[str, Any]) -> None:
-    """Run a program of the lab and store what it prints."""
+    """Run a program of the lab and store its output."""
     words = shlex.split(one["command"])[1:]
     if "&&" in words:
         sys.exit(f"{name}: run `{one['command']}` and store its output as docs/lab/output/{name}.txt")

@@ -39,10 +39,20 @@ def _sections(nav: list[dict[str, Any]]) -> Iterator[str]:
     for entry in nav:
         for title, inner in entry.items():
             if isinstance(inner, list):
-                yield f"\n## {title}\n\n" + "".join(_line(*pair) for page in inner for pair in page.items())
+                yield f"\n## {title}\n\n" + "".join(_line(*pair) for pair in _pages(inner))
             elif inner != "index.md":
                 alone.append(_line(title, inner))
     yield "\n## Optional\n\n" + "".join(alone)
+
+
+def _pages(nav: list[dict[str, Any]], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield titles and pages of a section; a page of a part of it has the title of the part in front."""
+    for entry in nav:
+        for title, inner in entry.items():
+            if isinstance(inner, list):
+                yield from _pages(inner, f"{title}: ")
+            else:
+                yield above + title, inner
 
 
 def _line(title: str, page: str) -> str:
@@ -61,7 +71,9 @@ def _about(page: str) -> str:
 def on_post_build(config: dict[str, Any], **_: Any) -> None:
     """Copy the pages as Markdown into the site."""
     for page in re.findall(r"\]\(([\w/-]+\.md)\)", text()):
-        shutil.copyfile(DOCS / page, Path(config["site_dir"], page))
+        target = Path(config["site_dir"], page)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(DOCS / page, target)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ RESULTS = HERE.parent / "bench" / "results"
 PAGE = HERE / "explanation" / "peers.md"
 HEAD = """# Beside other frameworks
 
-Only what was measured is here, with the command that measures it again. `pip install 'truestep[frameworks]'`
+All numbers here were measured, each with the command that measures it again. `pip install 'truestep[frameworks]'`
 installs the others at the versions below. The programs are in `bench`, the numbers in `bench/results`; `python
 docs/peers.py` writes this page from them.
 
@@ -73,9 +73,8 @@ REST = """## Not measured
 
 - Training on several GPUs or hosts against other frameworks.
 - torchtnt and fastai: {absent}.
-- Other tools that look for failures. Their checks and this project's were not run on the same programs, so there is
-  no table; what TrueStep finds and misses in programs with planted mistakes is in
-  [Mutants](../reference/mutants.md)."""
+- Other tools that look for failures. Their checks and those of this project were not run on the same programs, so a
+  table would compare nothing. [Mutants](../reference/mutants.md) has the share of planted mistakes that are found."""
 
 
 def text() -> str:
@@ -118,7 +117,11 @@ def _exactness(found: Any) -> str:
             bold = f"**{name}**" if name == "TrueStep" else name
             lines.append(f"| {bold} | {row['window']} | {' | '.join(cells)} |")
         elif not row["window"].startswith("not run"):
-            notes.append(f"{name}: {row['window']}, and {row['resume']}.")
+            notes.append(
+                f"In {name}, {row['window']}, and {row['resume']}.".replace(
+                    "there is no accumulation", "accumulation is missing"
+                )
+            )
     return EXACT.format(right=found["right"], rows="\n".join(lines), notes=" ".join(notes))
 
 

@@ -11,15 +11,15 @@ from runs import CADENCE, DIED, KEPT, MIXED, PLAIN, RUNS
 from truestep import events as ev
 from truestep.events import Site
 from truestep.findings import Mark, Summary
-from truestep.report.page.alerts import alerts
 from truestep.report.page.annotated import annotated
 from truestep.report.page.code import excerpts, marked
 from truestep.report.page.compared import compared
-from truestep.report.page.curves import charts, log_share, thinned
 from truestep.report.page.duties import DUTIES
 from truestep.report.page.findings import cards, manuals, post_mortem, uncounted
-from truestep.report.page.heat import Cell, heat_maps
 from truestep.report.page.lines import done
+from truestep.report.page.pictures.alerts import alerts
+from truestep.report.page.pictures.curves import charts, log_share, thinned
+from truestep.report.page.pictures.heat import Cell, heat_maps
 from truestep.report.page.run_page import run_page
 from truestep.report.page.score import score
 from truestep.rules import all_rules

@@ -9,12 +9,12 @@ from lived import PATH, SCHEDULED, at, lived
 from truestep import events as ev
 from truestep.errors import UsageError
 from truestep.findings import Summary
-from truestep.report.page.alerts import alerts
 from truestep.report.page.annotated import annotated, timed
-from truestep.report.page.asked_schedules import schedule_charts
-from truestep.report.page.heat import heat_maps
 from truestep.report.page.line_times import line_times, read_times
-from truestep.report.page.time_and_memory import pace_charts
+from truestep.report.page.pictures.alerts import alerts
+from truestep.report.page.pictures.asked_schedules import schedule_charts
+from truestep.report.page.pictures.heat import heat_maps
+from truestep.report.page.pictures.time_and_memory import pace_charts
 from truestep.report.page.write_page import render
 
 RATES = {0: 0.1, 20: 0.08, 60: 0.05, 99: 0.02}

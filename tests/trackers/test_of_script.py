@@ -295,7 +295,7 @@ def test_a_run_of_wandb_gets_rows_and_findings_before_it_ends(way, tmp_path):
 def test_a_run_of_wandb_that_ended_before_a_finding_is_named(tmp_path):
     pytest.importorskip("wandb")
     _, said = run(tmp_path, IN_WANDB["before"], ["--to-tracker"])
-    assert "Weights & Biases, whose run ended before 1 more was found" in said
+    assert "Weights & Biases, in a run that ended before 1 more was found" in said
 
 
 @pytest.mark.slow

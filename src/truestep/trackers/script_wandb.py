@@ -62,7 +62,7 @@ class ScriptWandb:
             patch(self._stack, kind, name, functools.wraps(original)(ends))
 
     def _ending(self, run: Any) -> None:
-        """Write to a run that is about to end, with what is known so far."""
+        """Write to a run that is about to end, with the findings so far."""
         with suppress(Exception):
             session = current()
             if session is not None and str(run.id) not in self._written and not run.disabled:
@@ -80,7 +80,7 @@ class ScriptWandb:
         if not self._written and not self._errors:
             return []
         late = max(0, len(summary.shown()) - max(self._written.values(), default=0))
-        after = f", whose run ended before {late} more {'was' if late == 1 else 'were'} found" if late else ""
+        after = f", in a run that ended before {late} more {'was' if late == 1 else 'were'} found" if late else ""
         return [(NAME + after, "")] if not self._errors else [(NAME, self._errors[0])]
 
     def _write(self, run: Any, summary: Summary) -> None:

@@ -1,4 +1,4 @@
-"""Draw digits with two networks, of which one judges what the other one draws."""
+"""Draw digits with two networks: one draws, and the other one judges."""
 
 import torch
 from sklearn.datasets import load_digits

@@ -18,9 +18,9 @@ from truestep.experiments.reports.picture import mean_and_band
 from truestep.experiments.tune.tune import CONTROL
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.page.annotated import timed
-from truestep.report.page.curves import Chart, Series, chart
 from truestep.report.page.experiment_page import ExperimentPage, Part, Table, TableRow
 from truestep.report.page.line_times import line_times
+from truestep.report.page.pictures.curves import Chart, Series, chart
 
 _TONES: Mapping[object, str] = {
     ProofAnswer.MATTERS: "bad",

@@ -212,7 +212,7 @@ class ObservationMethods:
     def alerts(self) -> list[Alert]:
         """Alerts so far, in order. Values are read with the lines of the log, so an alert comes a little late.
 
-        How to: [log](../how-to/logging.md).
+        How to: [log](../../how-to/logging.md).
         """
         return list(self._log.logs.alerts.found)
 

@@ -1,7 +1,7 @@
 """The learning rates that a schedule was asked for, computed without a step of it.
 
-The formula of each class of torch is called on a bare object with the values of the schedule, whose optimizer holds
-copies of the parameter groups. Functions of the user are called only if they compute with numbers and nothing else.
+The formula of each class of torch is called on a bare object with the values of the schedule, and with copies of
+the parameter groups. Functions of the user are called only if they compute with numbers and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 _LINEAR = 100
 """Positions in equal distances up to the end of a schedule."""
 _STAIRS = 40
-"""Steps of a staircase whose both ends are computed."""
+"""Steps of a staircase with values at both ends."""
 _FARTHEST = 1_000_000
 _FACTORS = ("ConstantLR", "ExponentialLR", "LinearLR", "MultiStepLR", "PolynomialLR", "StepLR")
 _CLOSED = (*_FACTORS, "CosineAnnealingLR")

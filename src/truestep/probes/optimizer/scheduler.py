@@ -27,7 +27,7 @@ _VANISHED = 1e-6
 _SWITCHED = 0.5
 _COLD = 0.1
 _MOST_PLANS = 16
-"""Schedules whose plan is computed, from the start of the run."""
+"""Schedules with a plan, from the start of the run."""
 
 
 class SchedulerProbe(Probe):

@@ -10,10 +10,6 @@
 - `lines`: the actions of a line, from the facts of the ledger and the counts of the timeline.
 - `duties`: the purpose of each operation of a training loop, and the failures if it is misplaced.
 - `score`: the order of operations in the first steps and in a typical one, as lanes.
-- `curves`: values read during the run, as lines of a chart.
-- `asked_schedules`: learning rates as they were asked for, beside those of the run.
-- `time_and_memory`: time per step and memory over the run.
-- `alerts`: losses at chance, evaluations that got worse after their best one, and spikes of gradients.
-- `heat`: gradients and updates of the layers over the run, as tables of shaded cells.
+- `pictures`: curves, schedules, time and memory, shaded tables of the layers, alerts.
 - `compared`: several runs beside each other.
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from truestep.report.page.annotated import AnnotatedFile
-from truestep.report.page.curves import Chart
+from truestep.report.page.pictures.curves import Chart
 from truestep.report.page.write_page import fill, store
 
 

@@ -11,8 +11,8 @@ from truestep.findings import Outcome, Summary
 from truestep.report import closing, coverage
 from truestep.report.page.annotated import AnnotatedFile, annotated
 from truestep.report.page.findings import Card, cards, post_mortem, uncounted
-from truestep.report.page.heat import HeatMap, heat_maps
 from truestep.report.page.line_times import Times
+from truestep.report.page.pictures.heat import HeatMap, heat_maps
 from truestep.report.page.score import ALWAYS, LANES, Bar, score
 from truestep.rules import all_rules
 from truestep.rules._page import parse

@@ -13,14 +13,14 @@ from typing import Any
 from truestep import __version__, source
 from truestep.errors import PackageMissing, UnwritableFolder
 from truestep.findings import Summary
-from truestep.report.page.alerts import alerts
-from truestep.report.page.asked_schedules import schedule_charts
 from truestep.report.page.compared import Comparison, compared, names
-from truestep.report.page.curves import Chart, charts
 from truestep.report.page.findings import Manual, manuals
 from truestep.report.page.line_times import Times
+from truestep.report.page.pictures.alerts import alerts
+from truestep.report.page.pictures.asked_schedules import schedule_charts
+from truestep.report.page.pictures.curves import Chart, charts
+from truestep.report.page.pictures.time_and_memory import pace_charts
 from truestep.report.page.run_page import RunPage, run_page
-from truestep.report.page.time_and_memory import pace_charts
 
 _LINK = re.compile(r"https?://[^\s)>\]]+")
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from truestep.accounts._account import place
 from truestep.events import SchedulerBuilt
 from truestep.findings import Summary
-from truestep.report.page.curves import Chart, Series, chart
+from truestep.report.page.pictures.curves import Chart, Series, chart
 from truestep.timeline import Curve, Timeline
 
 _MOST = 4

@@ -36,7 +36,7 @@ def alerts(runs: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
 
 
 def _at_chance(summary: Summary) -> Iterator[str]:
-    """Yield the losses over classes that are no better at the end of a run than a guess."""
+    """Yield the losses over classes that end a run at the value of a guess."""
     timeline = summary.timeline
     facts = next((line.facts for line in summary.ledger if line.account == "loss"), {})
     for line in facts.get("lines", ()):

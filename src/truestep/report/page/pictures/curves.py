@@ -177,7 +177,7 @@ def chart(
     Args:
         subject: key of the chart.
         title: title.
-        caption: what the values are.
+        caption: the meaning of the values.
         series: the lines; at least one has a value.
         marks: texts and steps of events.
         from_zero: True for a linear axis that begins with 0.

@@ -112,11 +112,11 @@ def _map(
 def _units(
     title: str, readings: Sequence[tuple[int, LayersMeasured]], labels: Sequence[tuple[int, str, str]]
 ) -> HeatMap:
-    """Return the table of the shares of units whose gradient is zero."""
+    """Return the table of the shares of units with a gradient of zero."""
     columns = [dict(zip(event.parameters, event.idle, strict=False)) for _, event in readings]
     cells = {parameter: tuple(_share(one.get(parameter)) for one in columns) for parameter, _, _ in labels}
     caption = (
-        "share of the rows of each weight whose gradient is zero: units that are dead for the whole batch, or rows "
+        "share of the rows of each weight with a gradient of zero: units that are dead for the whole batch, or rows "
         "of an embedding that the batch does not use"
     )
     return _table(title, caption, readings, labels, cells, ("0 %", "100 %"))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from truestep.events import PaceRead
 from truestep.findings import Summary
-from truestep.report.page.curves import Chart, Series, chart
+from truestep.report.page.pictures.curves import Chart, Series, chart
 
 _APART = 9
-"""Least number of steps between two readings whose mean time is shown."""
+"""Least number of steps between two readings for a mean time."""
 _MIB = 2**20
 
 
