@@ -28,10 +28,10 @@ WORDINGS = {
     "nobody": r"\b(?:nobody|none of|by itself|nought|naught|thereby|therein|hitherto|likewise|beforehand)\b",
 }
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in WORDINGS.items()}
-_SIGNS = frozenset(
-    "what whatever whom whose whoever no told tell tells anew back up own nobody none itself nought naught thereby "
-    "therein hitherto likewise beforehand".split()
-)
+_SIGNS = frozenset({
+    "what", "whatever", "whom", "whose", "whoever", "no", "told", "tell", "tells", "anew", "back", "up", "own",
+    "nobody", "none", "itself", "nought", "naught", "thereby", "therein", "hitherto", "likewise", "beforehand",
+})  # fmt: skip
 """Words of which each wording has one: other lines are not searched."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)

@@ -194,6 +194,25 @@ def test_an_activation_before_a_regression_goes_in_evaluation_too():
     assert mends("drop-activation", out_of_reach, True, False)
 
 
+def scored(softmax):
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, y = labelled()
+        optimizer.zero_grad()
+        loss = F.nll_loss(softmax(model(x)), y)
+        loss.backward()
+        optimizer.step()
+        yield loss
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda scores: F.log_softmax(scores, 0), lambda scores: F.log_softmax(scores, dim=0)]
+)
+def test_a_softmax_over_the_samples_goes_over_the_classes_however_its_dimension_is_given(wrong):
+    assert mends("softmax-over-classes", scored, wrong, lambda scores: F.log_softmax(scores, 1))
+
+
 @pytest.mark.parametrize("change", ["drop-activation", "softmax-over-classes", "ignore-padding", "log-probabilities"])
 def test_a_model_that_holds_functions_is_pickled(change):
     with ExitStack() as stack:

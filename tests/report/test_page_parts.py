@@ -45,6 +45,14 @@ def test_pieces_have_the_kinds_of_tokens():
     ]
 
 
+def test_comments_texts_and_names_have_their_kinds(programs):
+    (programs / "kinds.py").write_text("def step(loss='x'):  # of a batch\n    return None\n", encoding="utf-8")
+    kinds = {piece.text.strip(): piece.kind for line in (1, 2) for piece in marked("kinds.py", line)}
+    assert kinds["# of a batch"] == "comment"
+    assert (kinds["'x'"], kinds["def"], kinds["step"], kinds["return"]) == ("string", "keyword", "name", "keyword")
+    assert "loss" not in kinds
+
+
 def test_the_expression_of_a_site_is_marked():
     under = [piece.text for piece in marked(PATH, 38, [BACKWARD]) if piece.marked]
     assert under == ["loss.backward()"]
