@@ -64,7 +64,7 @@ def lint(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Compare with a run: leave out what it showed to be harmless.",
+            help="Compare with a run: leave out findings that it showed to be harmless.",
             autocompletion=completion.records,
         ),
     ] = None,

@@ -61,7 +61,7 @@ _STATISTIC = re.compile(r"\.(?:mean|std|min|max|amin|amax|var|median|quantile)\(
 
 
 def _by_hand(program: Program) -> Iterator[Suspicion]:
-    """Yield tables that are standardised as a whole before they are cut, and parts with statistics of their own."""
+    """Yield tables that are standardised as a whole before they are cut, and parts that are scaled separately."""
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             for one in bindings:
@@ -267,7 +267,7 @@ def _whole(loop: Loop, program: Program) -> bool:
 
 
 def sampler_epoch_not_set(program: Program) -> Iterator[Suspicion]:
-    """Yield distributed samplers whose epoch is never set."""
+    """Yield distributed samplers without a call that sets their epoch."""
     made = program.named("torch.utils.data.DistributedSampler")
     if not made or program.method("set_epoch") or "set_epoch" in program.text:
         return

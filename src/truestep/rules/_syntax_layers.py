@@ -119,7 +119,7 @@ def _linear(node: ast.expr, around: Call, program: Program) -> Call | None:
 
 
 def _input(call: Call, program: Program) -> Call | None:
-    """Return the call whose result a layer gets, if nothing else reads it."""
+    """Return the call that makes the input of a layer, if nothing else reads it."""
     if not isinstance(call.node.func, ast.Attribute) or call.key != "self" or len(call.node.args) != 1:
         return None
     value = call.node.args[0]
@@ -154,6 +154,14 @@ def symmetric_initialisation(program: Program) -> Iterator[Suspicion]:
     for call in program.named(*_CONSTANTS):
         value = call.argument(0, "tensor")
         key = "" if value is None else dotted(value)
+        model = _all_parameters(key, call)
+        if model and not _runs_frozen(model, program):
+            yield Suspicion(
+                call.node,
+                f"all parameters of `{model}` begin with one value, and its units stay equal",
+                "gives every unit the same weights",
+                "use a random initialisation, such as `nn.init.kaiming_uniform_`",
+            )
         if not key.endswith(".weight") or not _all_layers(key.removesuffix(".weight"), call, program):
             continue
         yield Suspicion(
@@ -162,6 +170,33 @@ def symmetric_initialisation(program: Program) -> Iterator[Suspicion]:
             "gives every unit the same weights",
             "use a random initialisation, such as `nn.init.kaiming_uniform_`",
         )
+
+
+def _all_parameters(name: str, call: Call) -> str:
+    """Return the model if a name goes through its parameters; "" for other names, and under a condition."""
+    bindings = call.scope.bindings.get(name, [])
+    if not name or call.context.guards:
+        return ""
+    for one in bindings:
+        if one.how == "for" and one.value is not None and not one.index and one.order < call.order:
+            match = re.match(r"^([\w.]+)\.parameters\(\)$", ast.unparse(one.value))
+            inside = one.context.loop is call.loop or one.context.deferred
+            if match is not None and inside:
+                return match[1]
+    return ""
+
+
+def _runs_frozen(model: str, program: Program) -> bool:
+    """Return True if a model gets other weights later, or no optimizer of this file trains it."""
+    if any(call.key == model for call in program.method("load_state_dict", "apply")) or program.mentions(
+        "requires_grad"
+    ):
+        return True
+    return not any(
+        re.search(rf"\b{re.escape(model)}\.parameters\(\)", ast.unparse(call.node))
+        for call in program.calls
+        if call.name.startswith("torch.optim.")
+    )
 
 
 def _all_layers(name: str, call: Call, program: Program) -> bool:
@@ -230,6 +265,7 @@ def _in_loss(made: Call, program: Program) -> ast.expr | None:
 
 def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that are built on some parts of a model, with no other optimizer and nothing frozen."""
+    yield from _sliced(program)
     made = [call for call in program.calls if call.name.startswith("torch.optim.") and call.name.count(".") == 2]
     if len(made) != 1 or "requires_grad" in program.text or program.method("add_param_group", "freeze"):
         return
@@ -262,8 +298,31 @@ def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
     )
 
 
+def _sliced(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers that get a slice of the parameters of a model, in files with no other optimizer."""
+    made = [call for call in program.calls if re.match(r"^torch\.optim\.[A-Z]\w*$", call.name)]
+    for call in made:
+        value = call.argument(0, "params")
+        if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):
+            continue
+        text = ast.unparse(value.value)
+        match = re.match(r"^(?:list|tuple)\(([\w.]+)\.parameters\(\)\)$", text)
+        if (
+            match is None
+            or sum(match[1] in ast.unparse(one.node) for one in made) > 1
+            or "requires_grad" in program.text
+        ):
+            continue
+        yield Suspicion(
+            call.node,
+            f"the optimizer gets a slice of the parameters of `{match[1]}`, and nothing trains the others",
+            f"holds `{ast.unparse(value.slice)}` of the list",
+            f"pass `{match[1]}.parameters()`",
+        )
+
+
 def _parts(node: ast.expr) -> list[str]:
-    """Return the parts of a model whose parameters an expression lists; empty if it lists anything else."""
+    """Return the parts of a model, if an expression lists their parameters; empty if it lists anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters":
         key = dotted(node.func.value)
         return [key] if key.count(".") >= 1 and not key.startswith("self.") else []

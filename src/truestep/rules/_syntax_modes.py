@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
+from truestep.rules._syntax_named import named_only
 from truestep.syntax import Act, Kind, Loop, Operation, Program, Scope, Suspicion, Training
 
 _BY_MODE = re.compile(r"^(?:\w*Dropout\w*|BatchNorm\w*|LazyBatchNorm\w*|SyncBatchNorm|RReLU|Transformer\w*)$")
@@ -15,7 +16,10 @@ _NO_GRAD = ("torch.no_grad", "torch.inference_mode")
 
 def eval_mode_missing(program: Program) -> Iterator[Suspicion]:
     """Yield evaluations without gradients of a model with dropout or batch norm that never is in eval mode."""
-    if not program.named(*_NO_GRAD) or "training" in program.text or _sets_eval(program):
+    yield from named_only(program, "the model stays in train mode", "eval", Kind.MODEL)
+    if not program.named(*_NO_GRAD) and not any(set(_NO_GRAD) & set(scope.decorators) for scope in program.scopes):
+        return
+    if program.mentions(".training") or _sets_eval(program):
         return
     trained = {one.key for loop in program.roles.steps() for one in loop.of(Act.FORWARD) if not _off(one, program)}
     if not trained:
@@ -95,6 +99,8 @@ def _listed(names: list[str]) -> str:
 
 def train_mode_not_restored(program: Program) -> Iterator[Suspicion]:
     """Yield training forwards in a loop that sets eval mode behind them and never train mode."""
+    yield from named_only(program, "the model stays in eval mode", "train", Kind.MODEL)
+    yield from _always_in_eval(program)
     if not program.method("eval") or _switches(program) or not program.method("backward"):
         return
     for loop in program.loops:
@@ -115,6 +121,35 @@ def train_mode_not_restored(program: Program) -> Iterator[Suspicion]:
                 ((mode.node, "sets eval mode"),),
             )
             return
+
+
+_LOADED = ("load_state_dict", "from_pretrained", "load", "create_model", "load_from_checkpoint")
+
+
+def _always_in_eval(program: Program) -> Iterator[Suspicion]:
+    """Yield trainings of a model of this file that is set to eval mode right before, and nowhere to train mode."""
+    if not program.method("eval") or program.method("train", "train_mode", *_LOADED) or program.mentions(".training"):
+        return
+    for training in program.roles.trainings():
+        operations = program.flow.operations(training.scope)
+        for forward in training.direct(Act.FORWARD):
+            place = operations.index(forward)
+            modes = [one for one in operations[:place] if one.act is Act.EVAL and one.key == forward.key]
+            trained = any(training.model(step) == forward.key for step in training.all_steps)
+            if not modes or not trained or not training.of(Act.BACKWARD) or _off(forward, program):
+                continue
+            mode = modes[-1]
+            around = training.loop is not None and mode.context.loop in (training.loop, training.loop.parent)
+            if around and not mode.via and mode.guards == forward.guards[: len(mode.guards)]:
+                if _layers_by_mode(forward, program):
+                    yield Suspicion(
+                        forward.node,
+                        "the model is trained in eval mode",
+                        "without dropout and batch statistics",
+                        f"call `{forward.key}.train()` before the training",
+                        ((mode.node, "sets eval mode"),),
+                    )
+                    return
 
 
 def _left_in_eval(loop: Loop, operations: list[Operation], program: Program) -> tuple[Operation, Operation] | None:

@@ -152,6 +152,10 @@ def _layers_in(value: ast.expr, program: Program) -> ast.expr | None:
             parts = value.values
         case ast.DictComp():
             parts = [value.value]
+        case ast.GeneratorExp():
+            parts = [value.elt]
+        case ast.Call() if dotted(value.func) in ("list", "dict", "tuple") and len(value.args) == 1:
+            return _layers_in(value.args[0], program)
         case _:
             return None
     for part in parts:

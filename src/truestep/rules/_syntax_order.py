@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
+from truestep.rules._syntax_named import named_only
 from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training
 
 _LARGE = 1e6
@@ -15,6 +16,10 @@ _GRADIENTS = (Act.BACKWARD, Act.STEP, Act.UNKNOWN)
 
 def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     """Yield steps in loops that compute gradients and never clear them."""
+    named = list(named_only(program, "the gradients add up over the steps", "zero_grad"))
+    yield from named
+    if named:
+        return
     for loop in program.roles.steps():
         for step in loop.steps:
             backward = loop.backward_before(step)
@@ -31,7 +36,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
 
 
 def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
-    """Yield steps in a loop over batches whose gradients are cleared in the loop around it only."""
+    """Yield steps in a loop over batches if only the loop around it clears the gradients."""
     for loop in program.roles.trainings():
         for step in loop.steps:
             backward = loop.backward_before(step)
@@ -62,22 +67,27 @@ def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
                 if clear.call is None or not loop.same(clear, step):
                     continue
                 pairs = loop.nearest(clear, *_GRADIENTS)
-                if not pairs or not all(_lost(before, behind, step) for before, behind in pairs):
+                if not pairs or not all(_lost(before, behind, step, loop) for before, behind in pairs):
                     continue
-                backward = pairs[0][0]
-                assert backward is not None
+                backward = pairs[0][0] or loop.of(Act.BACKWARD)[-1]
                 yield Suspicion(
                     clear.node,
                     "the gradients are cleared after the backward pass and before the step",
-                    "clears what the backward pass has computed",
+                    "clears the gradients of the backward pass",
                     f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
                     ((backward.node, "computes the gradients"), (step.node, "updates without them")),
                     _confidence(loop, step),
                 )
 
 
-def _lost(before: Operation | None, behind: Operation | None, step: Step) -> bool:
-    return before is not None and before.act is Act.BACKWARD and behind is step.operation
+def _lost(before: Operation | None, behind: Operation | None, step: Step, loop: Training) -> bool:
+    """Return True if the gradients that a step gets are cleared: those of this pass of the loop, or of the last one."""
+    if behind is not step.operation:
+        return False
+    if before is not None:
+        return before.act is Act.BACKWARD
+    last = [one for one in loop.of(*_GRADIENTS) if one.guards == step.operation.guards]
+    return loop.loop is not None and bool(last) and last[-1].act is Act.BACKWARD
 
 
 def clip_after_step(program: Program) -> Iterator[Suspicion]:

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from truestep.syntax import Act, Call, Loop, Operation, Program, Suspicion, Training, dotted
+from truestep.rules._syntax_named import named_only
+from truestep.syntax import Act, Call, Kind, Loop, Operation, Program, Suspicion, Training, dotted
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 _COSINES = (f"{_SCHEDULERS}CosineAnnealingLR", f"{_SCHEDULERS}LinearLR", f"{_SCHEDULERS}PolynomialLR")
@@ -26,6 +27,7 @@ def _built(program: Program) -> Iterator[tuple[Call, str]]:
 
 def scheduler_never_stepped(program: Program) -> Iterator[Suspicion]:
     """Yield schedules that are built, and neither stepped nor passed on."""
+    yield from named_only(program, "the learning rate keeps its first value", "step", Kind.SCHEDULER)
     trains = any(one.act is Act.STEP for loop in program.roles.trainings() for one in loop.operations)
     if not trains:
         return
@@ -215,3 +217,43 @@ def _of_one_batch(name: str, call: Call, program: Program) -> bool:
         if value is None or value.method in ("mean", "sum", "stack"):
             return False
     return True
+
+
+def scheduler_stepped_twice(program: Program) -> Iterator[Suspicion]:
+    """Yield second steps of a schedule in one pass of a loop."""
+    for loop in program.loops:
+        seen: dict[str, Operation] = {}
+        for one in program.flow.of_loop(loop):
+            call = one.call
+            if one.act is not Act.SCHEDULE or call is None or call.node.args or one.loops[-1] is not loop or one.via:
+                continue
+            first = seen.setdefault(one.key, one)
+            if first is not one and one.key and first.guards == one.guards and first.node is not one.node:
+                yield Suspicion(
+                    one.node,
+                    f"`{one.key}` is stepped twice in one pass of the loop, and its schedule ends too early",
+                    "the second step",
+                    "remove one of the two steps",
+                    ((first.node, "the first step"),),
+                )
+
+
+def learning_rate_dead(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers with a learning rate of zero that nothing in the file sets."""
+    for call in program.calls:
+        if not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
+            continue
+        value = call.argument(1, "lr")
+        if not isinstance(value, ast.Constant) or value.value not in (0, 0.0) or value.value is False:
+            continue
+        if program.mentions("param_groups") or any(name.startswith(_SCHEDULERS) for name in program.names()):
+            continue
+        steps = [one for loop in program.roles.trainings() for one in loop.steps if one.built is call]
+        if steps:
+            yield Suspicion(
+                call.node,
+                "the learning rate is zero, and nothing sets another one",
+                "has a learning rate of 0",
+                "pass a learning rate above 0",
+                ((steps[0].node, "changes nothing"),),
+            )

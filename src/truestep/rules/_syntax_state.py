@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.rules._syntax_modules import is_layer
-from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Scope, Suspicion, Training, dotted
+from truestep.syntax import Act, Binding, Call, Kind, Program, Suspicion, dotted
 
 _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gradient|requiers_grad|reqiures_grad)$")
 
@@ -197,7 +196,9 @@ def optimizer_rebuilt(program: Program) -> Iterator[Suspicion]:
             continue
         for step in training.all_steps:
             built = step.built
-            if built is None or not built.name.startswith("torch.optim.") or built.loop is not loop:
+            if built is None or not built.name.startswith("torch.optim."):
+                continue
+            if built.loop is not loop:
                 continue
             value = built.argument(0, "params")
             momentum = built.argument(2, "momentum")
@@ -217,7 +218,8 @@ def optimizer_rebuilt(program: Program) -> Iterator[Suspicion]:
 
 
 def optimizer_holds_stale_parameters(program: Program) -> Iterator[Suspicion]:
-    """Yield optimizers that are built before a layer of their model is replaced."""
+    """Yield optimizers that are built before a layer of their model is replaced, or on a copy that nothing holds."""
+    yield from _of_copies(program)
     for call in program.calls:
         if not call.name.startswith("torch.optim.") or not call.node.args or call.loop is not None:
             continue
@@ -247,6 +249,22 @@ def optimizer_holds_stale_parameters(program: Program) -> Iterator[Suspicion]:
                     "build the optimizer after the model is complete",
                     ((one.node, "replaces a layer"),),
                 )
+
+
+def _of_copies(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers that are built on a copy of a model which has no name."""
+    for call in program.calls:
+        if not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
+            continue
+        value = program.call_at.get(call.node.args[0]) if call.node.args else None
+        copied = None if value is None or value.method != "parameters" else program.call_at.get(value.receiver)  # type: ignore[arg-type]
+        if copied is not None and copied.name in ("copy.deepcopy", "copy.copy") and copied.node.args:
+            yield Suspicion(
+                call.node,
+                f"the optimizer holds a copy of `{ast.unparse(copied.node.args[0])}`, which no forward pass uses",
+                "is built on a copy",
+                f"pass the parameters of `{ast.unparse(copied.node.args[0])}` itself",
+            )
 
 
 def _rebuilt(call: Call, one: Binding, program: Program) -> bool:
@@ -329,177 +347,3 @@ def _rebound(program: Program) -> Iterator[Suspicion]:
                 "write into the parameter: `average.lerp_(weight, 1 - decay)`",
                 ((body[0], "makes a new tensor"),),
             )
-
-
-def retain_graph_in_loop(program: Program) -> Iterator[Suspicion]:
-    """Yield backward passes of a training loop that retain their graph, with no other pass to use it."""
-    passes = [call for call in program.method("backward") if call.receiver is not None]
-    for call in passes:
-        if not _retains(call) or len(passes) != 1 or call.argument(-1, "create_graph") is not None:
-            continue
-        training = _loop_of(call, program)
-        if training is None or training.loop is None or program.method("grad") or training.reads_gradients():
-            continue
-        if carried(training.loop, program):
-            continue
-        yield Suspicion(
-            call.node,
-            "every backward pass retains its graph, and no other pass uses one",
-            "keeps the memory of the graph",
-            "remove `retain_graph=True`",
-            confidence=Confidence.MEDIUM,
-        )
-
-
-def hidden_state_not_detached(program: Program) -> Iterator[Suspicion]:
-    """Yield backward passes that retain the graph because a state is carried from step to step with it."""
-    passes = [call for call in program.method("backward") if call.receiver is not None]
-    for call in passes:
-        training = _loop_of(call, program) if _retains(call) and len(passes) == 1 else None
-        if training is None or training.loop is None or program.method("detach", "detach_") or _reads_data(program):
-            continue
-        states = carried(training.loop, program)
-        if len(states) != 1:
-            continue
-        name, binding = states[0]
-        yield Suspicion(
-            call.node,
-            f"`{name}` is carried from step to step with its graph, and every backward pass goes through all steps",
-            "goes through the graphs of all earlier steps",
-            f"detach the state before each step, as `{name} = {name}.detach()`, and remove `retain_graph=True`",
-            ((binding.node, "carries the graph into the next step"),),
-        )
-
-
-def _reads_data(program: Program) -> bool:
-    return any(key.endswith(".data") for scope in program.scopes for key in (*scope.loads, *scope.bindings))
-
-
-def _retains(call: Call) -> bool:
-    value = call.argument(1, "retain_graph")
-    return isinstance(value, ast.Constant) and value.value is True
-
-
-def _loop_of(call: Call, program: Program) -> Training | None:
-    """Return the training loop with a backward pass in its own lines."""
-    for training in program.roles.trainings():
-        if any(one.node is call.node and not one.via for one in training.direct(Act.BACKWARD)):
-            return training
-    return None
-
-
-def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
-    """Return the names whose value a pass of a loop reads from the pass before, with the assignment."""
-    found = []
-    scope = loop.scope
-    for key, bindings in scope.bindings.items():
-        inside = [
-            one
-            for one in bindings
-            if one.context.loop is loop
-            and one.how == "="
-            and one.value is not None
-            and one.context.guards == loop.guards
-        ]
-        if not inside or key.endswith("[]"):
-            continue
-        read = [order for order, _ in scope.loads.get(key, ()) if loop.first <= order <= inside[0].order]
-        calls = [
-            call
-            for call in scope.calls
-            if call.loop is loop
-            and call.order < inside[0].order
-            and any(dotted(one) == key for one in call.arguments())
-        ]
-        if read and calls and program.kinds.of(calls[0].node.func, calls[0].context, calls[0].order) is not None:
-            found.append((key, inside[0]))
-    return found
-
-
-def graph_cut(program: Program) -> Iterator[Suspicion]:
-    """Yield losses that are made to require a gradient by hand, and layers whose result is detached in `forward`."""
-    yield from _detached_layers(program)
-    for scope in program.scopes:
-        for key, bindings in scope.bindings.items():
-            if key.endswith(".requires_grad") and key.count(".") == 1:
-                for one in bindings:
-                    if isinstance(one.value, ast.Constant) and one.value.value is True:
-                        yield from _forced(
-                            key.removesuffix(".requires_grad"), one.node, one.order, one.context.loop, program
-                        )
-    for call in program.method("requires_grad_"):
-        value = call.argument(0, "requires_grad")
-        off = isinstance(value, ast.Constant) and value.value is False
-        if call.alone and call.key and "." not in call.key and not off:
-            yield from _forced(call.key, call.node, call.order, call.loop, program)
-
-
-def _forced(name: str, node: ast.AST, order: int, loop: object, program: Program) -> Iterator[Suspicion]:
-    for call in program.method("backward"):
-        if call.key != name or call.order < order or call.loop is not loop or loop is None:
-            continue
-        one = program.values.only(name, call.context, call.order)
-        if (
-            one is None
-            or one.value is None
-            or not isinstance(one.value, ast.Call | ast.BinOp)
-            or one.context.loop is not loop
-        ):
-            continue
-        yield Suspicion(
-            node,
-            f"`{name}` has no graph, and is made a leaf: its backward pass reaches no parameters",
-            "hides that the graph is cut",
-            f"remove this line and the operation before `{name}` that cuts the graph",
-            ((call.node, "reaches no parameters"),),
-        )
-        return
-
-
-def _detached_layers(program: Program) -> Iterator[Suspicion]:
-    """Yield results of layers that `forward` detaches, in files that optimize the whole model and freeze nothing."""
-    text = program.text
-    if not program.method("detach") or any(
-        word in text for word in ("requires_grad", "no_grad()\n    def", "pretrained", "freeze")
-    ):
-        return
-    whole = any(
-        isinstance(value := call.argument(0, "params"), ast.Call) and dotted(value.func).endswith(".parameters")
-        for call in program.calls
-        if call.name.startswith("torch.optim.")
-    )
-    if not whole or program.method("load_state_dict"):
-        return
-    for owner in program.models.classes():
-        forward = owner.inner.get("forward")
-        for call in [] if forward is None else forward.calls:
-            inner = (
-                program.call_at.get(call.receiver) if call.method == "detach" and call.receiver is not None else None
-            )
-            statement = call.statement
-            if (
-                inner is None
-                or inner.key != "self"
-                or not isinstance(statement, ast.Assign)
-                or statement.value is not call.node
-            ):
-                continue
-            layer = dotted(inner.node.func)
-            uses = sum(len(scope.loads.get(layer, ())) for scope in program.inside(owner))
-            named = sum(
-                one.key == "self" and f"self.{one.method}" == layer
-                for scope in program.inside(owner)
-                for one in scope.calls
-            )
-            if uses == 0 and named == 1 and _with_parameters(layer, owner, program):
-                yield Suspicion(
-                    call.node,
-                    f"the graph is cut behind `{layer}`: no loss reaches its parameters",
-                    "detaches the result of the layer",
-                    "remove `.detach()`",
-                )
-
-
-def _with_parameters(layer: str, owner: Scope, program: Program) -> bool:
-    bindings = program.values.attribute(owner, layer.removeprefix("self."))
-    return bool(bindings) and all(one.value is not None and is_layer(one.value, program) for one in bindings)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
+from truestep.rules._syntax_named import named_only
 from truestep.syntax import (
     Act,
     Binding,
@@ -36,15 +37,12 @@ _LOWER, _HIGHER = (
 
 def step_without_backward(program: Program) -> Iterator[Suspicion]:
     """Yield steps of training loops in files without any backward pass, and `backward` that is named only."""
-    for call in named_only(program, "backward"):
-        yield Suspicion(
-            call,
-            f"`{ast.unparse(call)}` is named and not called: no gradient is computed",
-            "has no parentheses",
-            f"call it: `{ast.unparse(call)}()`",
-        )
+    named = list(named_only(program, "no gradient is computed", "backward"))
+    yield from named
+    if named:
         return
     yield from _repeated_steps(program)
+    yield from _second_steps(program)
     if program.mentions("backward") or any("backward" in name for name in program.methods_called()):
         return
     if program.method("grad") or any(
@@ -93,26 +91,65 @@ def _repeated_steps(program: Program) -> Iterator[Suspicion]:
                 )
 
 
+def _second_steps(program: Program) -> Iterator[Suspicion]:
+    """Yield steps right behind a step of the same optimizer."""
+    for loop in program.roles.steps():
+        for first, then in itertools.pairwise(loop.direct(Act.STEP)):
+            if first.key != then.key or not first.key or first.guards != then.guards or first.scaled or then.via:
+                continue
+            if any(one.call is None or one.call.node.args for one in (first, then)) or not loop.of(Act.BACKWARD):
+                continue
+            between = loop.operations[loop.operations.index(first) + 1 : loop.operations.index(then)]
+            sure = any(step.operation is then and step.sure for step in loop.steps)
+            if (
+                sure
+                and not loop.reads_gradients()
+                and not any(one.act in (Act.BACKWARD, Act.UNKNOWN) for one in between)
+            ):
+                yield Suspicion(
+                    then.node,
+                    "the optimizer steps twice on the gradients of one backward pass",
+                    "uses gradients that a step has already used",
+                    "remove one of the two steps",
+                    ((first.node, "the first step"),),
+                )
+
+
+def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
+    """Yield clears in the loop over batches of gradients that are used behind this loop only."""
+    for outer in program.loops:
+        operations = program.flow.of_loop(outer)
+        steps = [one for one in operations if one.act is Act.STEP and one.loops[-1] is outer and not one.via]
+        if len(steps) != 1 or any(one.act is Act.UNKNOWN for one in operations):
+            continue
+        inner = [one for one in operations if one.loops[-2:-1] == (outer,) and one.act in (Act.CLEAR, Act.BACKWARD)]
+        clears = [one for one in inner if one.act is Act.CLEAR and one.key == steps[0].key and not one.via]
+        passes = [one for one in inner if one.act is Act.BACKWARD]
+        if len(clears) != 1 or len(passes) != 1 or clears[0].loops[-1] is not passes[0].loops[-1]:
+            continue
+        loop = clears[0].loops[-1]
+        if clears[0].guards != loop.guards or passes[0].guards != loop.guards or steps[0].order < loop.last:
+            continue
+        if isinstance(loop.node, ast.While) or any(isinstance(node, ast.Break) for node in ast.walk(loop.node)):
+            continue
+        if any(one.act is Act.BACKWARD and one not in passes for one in operations) or program.mentions(".grad"):
+            continue
+        yield Suspicion(
+            clears[0].node,
+            "the gradients of all batches but the last are cleared before the step",
+            "clears them in every pass of the loop",
+            f"move `{ast.unparse(steps[0].node)}` into the loop over the batches",
+            ((steps[0].node, "steps once, behind the loop"), (passes[0].node, "computes the gradients")),
+        )
+
+
 def _at(loop: Loop) -> Context:
     return Context(loop.scope, loop.parent, loop.guards)
 
 
-def named_only(program: Program, method: str) -> Iterator[ast.Attribute]:
-    """Yield statements that name a method and do not call it."""
-    for node in program.bare:
-        if node.attr == method:
-            yield node
-
-
 def backward_without_step(program: Program) -> Iterator[Suspicion]:
     """Yield backward passes for an optimizer of the file that is never stepped, and `step` that is named only."""
-    for node in named_only(program, "step"):
-        yield Suspicion(
-            node,
-            f"`{ast.unparse(node)}` is named and not called: it never steps",
-            "has no parentheses",
-            f"call it: `{ast.unparse(node)}()`",
-        )
+    yield from named_only(program, "the optimizer never steps", "step", Kind.OPTIMIZER)
     for call in program.calls:
         statement = call.statement
         if not call.name.startswith("torch.optim.") or not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
@@ -149,7 +186,7 @@ def _only_cleared(key: str, program: Program) -> list[Call]:
 
 
 def accumulation_not_normalised(program: Program) -> Iterator[Suspicion]:
-    """Yield backward passes of several batches for one step whose loss is not divided by their number."""
+    """Yield backward passes of several batches for one step, if no loss is divided by their number."""
     for loop in program.roles.trainings():
         steps = loop.direct(Act.STEP)
         if loop.loop is None or len(steps) != 1 or len(loop.steps) != 1 or not program.roles.over_batches(loop.loop):
@@ -432,7 +469,7 @@ def _quotient(value: ast.expr | None, key: str) -> bool:
 
 
 def training_on_evaluation_data(program: Program) -> Iterator[Suspicion]:
-    """Yield training loops over a loader for the evaluation, in files whose training loader is never read."""
+    """Yield training loops over a loader for the evaluation, in files with a training loader that is never read."""
     built: dict[str, Call] = {}
     for call in program.named("torch.utils.data.DataLoader"):
         statement = call.statement

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep import events as ev
 from truestep.accounts import PassLine
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_steps
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
 _REGULAR = 0.8
@@ -67,6 +71,10 @@ class BackwardPassesDiscarded(Rule):
     explains = ("loss-at-chance",)
     watches = (ev.OptimizerStepped, ev.HandStepped)
     needs = (ev.BackwardEnded, ev.OptimizerStepped, steps(_LEAST_STEPS))
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_steps.backward_passes_discarded(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         self._look(run)

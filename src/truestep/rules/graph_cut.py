@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, ParametersUnchanged, TapeRead
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_state
+from truestep.rules import _syntax_graphs
 from truestep.rules._conditions import steps
 from truestep.rules._parts import in_leaf_modules
 from truestep.rules._rule import Progress, Rule
@@ -66,7 +66,7 @@ class GraphCut(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.graph_cut(program)
+        return _syntax_graphs.graph_cut(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsChained
 from truestep.findings import Severity
-from truestep.rules import _syntax_state
+from truestep.rules import _syntax_graphs
 from truestep.rules._rule import Progress, Rule
 from truestep.syntax import Program, Suspicion
 
@@ -67,7 +67,7 @@ class HiddenStateNotDetached(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.hidden_state_not_detached(program)
+        return _syntax_graphs.hidden_state_not_detached(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.events import (
     Event,
     LearningRateRead,
@@ -9,8 +11,10 @@ from truestep.events import (
     SchedulerStepped,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
 _MOVES_BY_RATE = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "ASGD")
@@ -70,6 +74,10 @@ class LearningRateDead(Rule):
         "loss-at-chance",
         "loss-never-changes",
     )
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.learning_rate_dead(program)
 
     def __init__(self) -> None:
         super().__init__()

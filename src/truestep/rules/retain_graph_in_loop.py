@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GradientsTaken, GraphsRetained, Site
 from truestep.findings import Severity
-from truestep.rules import _syntax_state
+from truestep.rules import _syntax_graphs
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
 from truestep.syntax import Program, Suspicion
@@ -67,7 +67,7 @@ class RetainGraphInLoop(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.retain_graph_in_loop(program)
+        return _syntax_graphs.retain_graph_in_loop(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules import _syntax_schedules
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion
 
 _ENOUGH = 3
 """Least number of calls without training before a report."""
@@ -73,6 +76,10 @@ class SchedulerSteppedTwice(Rule):
     account = "rate"
     watches = (ev.BackwardEnded, ev.ModelCalled, ev.OptimizerStepped, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return _syntax_schedules.scheduler_stepped_twice(program)
 
     def __init__(self) -> None:
         super().__init__()

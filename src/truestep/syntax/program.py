@@ -35,8 +35,8 @@ class Program:
     calls: list[Call] = field(init=False)
     """In the order of their evaluation within a scope."""
     imports: dict[str, str] = field(init=False)
-    bare: list[ast.Attribute] = field(init=False)
-    """Statements that only name an attribute, such as a method without its parentheses."""
+    bare: list[tuple[ast.Attribute, Context, int]] = field(init=False)
+    """Statements that only name an attribute, such as a method without its parentheses, each with context and order."""
 
     def __post_init__(self) -> None:
         reader = Reader(self.tree)
@@ -85,7 +85,7 @@ class Program:
         return found if len(names) == 1 else sorted(found, key=lambda call: call.order)
 
     def method(self, *names: str) -> list[Call]:
-        """Return the calls by the last part of the function's name, whatever it belongs to."""
+        """Return the calls by the last part of the function's name, for any object."""
         return [call for name in names for call in self._methods.get(name, ())]
 
     def names(self) -> Iterator[str]:

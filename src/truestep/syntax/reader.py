@@ -25,7 +25,7 @@ class Reader:
         self.scopes = [self.module]
         self.calls: list[Call] = []
         self.imports: dict[str, str] = {}
-        self.bare: list[ast.Attribute] = []
+        self.bare: list[tuple[ast.Attribute, Context, int]] = []
         self._order = 0
         self._context = Context(self.module)
         self._statement: ast.stmt = ast.Pass()
@@ -46,7 +46,7 @@ class Reader:
         """Return the qualified name of an expression; "" unless its first name is imported or built in."""
         text = dotted(node)
         if not text:
-            return ""
+            return _of_import(node)
         head, dot, rest = text.partition(".")
         place: Scope | None = scope
         while place is not None:
@@ -81,7 +81,7 @@ class Reader:
         match node:
             case ast.Expr():
                 if type(node.value) is ast.Attribute:
-                    self.bare.append(node.value)
+                    self.bare.append((node.value, self._context, self._order))
                 self._expression(node.value)
             case ast.Assign():
                 self._expression(node.value)
@@ -359,3 +359,16 @@ class Reader:
         else:
             self._expression(node.elt)
         self._context = before
+
+
+def _of_import(node: ast.expr) -> str:
+    """Return the qualified name of an attribute of `__import__("module")`; "" for other expressions."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if parts and isinstance(node, ast.Call) and dotted(node.func) == "__import__" and len(node.args) == 1:
+        module = node.args[0]
+        if isinstance(module, ast.Constant) and isinstance(module.value, str):
+            return documented(".".join((module.value, *reversed(parts))))
+    return ""

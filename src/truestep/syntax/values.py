@@ -104,8 +104,8 @@ class Values:
             return self.origin(value, call.context, call.order, depth + 1)
         if one.how != "=" or one.value is None:
             return here
-        value = part_of(one)
-        return here if value is None else self.origin(value, one.context, one.order, depth + 1)
+        part = part_of(one)
+        return here if part is None else self.origin(part, one.context, one.order, depth + 1)
 
     def identity(self, node: ast.expr, context: Context, order: int) -> object:
         """Return a value that is equal for two expressions which certainly stand for one object."""
