@@ -1,4 +1,4 @@
-"""Every proof whose rule has a fix: the fixed program is as recorded, stays, and behaves like the correct one."""
+"""Every proof of a rule with a fix: the fixed program is as recorded, stays, and behaves like the correct one."""
 
 import ast
 import importlib.util
