@@ -150,7 +150,7 @@ class _Job:
         return 1 if fixed else 0
 
     def fix(self, results: Results, *, unsafe: bool) -> tuple[Results, TextIO]:
-        """Make the fixes; return what is left, and where to report it: a fixed standard input takes standard output."""
+        """Make the fixes; return the results after them, and their stream: a fixed input takes standard output."""
         fixed = self._fixed(results, unsafe=unsafe)
         for one in fixed:
             if not isinstance(one.file, StandardInput):

@@ -130,9 +130,9 @@ def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
         loop = clears[0].loops[-1]
         if clears[0].guards != loop.guards or passes[0].guards != loop.guards or steps[0].order < loop.last:
             continue
-        if not program.roles.over_batches(loop) or any(
-            one.act is Act.BACKWARD and one not in passes for one in operations
-        ):
+        if isinstance(loop.node, ast.While) or any(isinstance(node, ast.Break) for node in ast.walk(loop.node)):
+            continue
+        if any(one.act is Act.BACKWARD and one not in passes for one in operations) or program.mentions(".grad"):
             continue
         yield Suspicion(
             clears[0].node,

@@ -62,7 +62,7 @@ class Loops:
                 yield loop
 
     def over_loader(self, loop: Loop) -> Call | ast.expr | None:
-        """Return the loader that a loop reads, also through `enumerate`, `tqdm` and `zip`; None if it is something else."""
+        """Return the loader that a loop reads, also through `enumerate`, `tqdm` and `zip`; None for other loops."""
         if isinstance(loop.node, ast.While):
             return None
         node = loop.node.iter

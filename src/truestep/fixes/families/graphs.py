@@ -49,7 +49,7 @@ class KeepNumber(Fix):
         )
 
     def _assigned(self, statement: cst.Assign) -> cst.BaseExpression:
-        """Return what a statement such as ``total = total + loss`` adds, or ``history[key] = loss`` keeps."""
+        """Return the value that ``total = total + loss`` adds, or ``history[key] = loss`` keeps."""
         target, value = statement.targets[0].target, statement.value
         if isinstance(target, cst.Subscript):
             return value

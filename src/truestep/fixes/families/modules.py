@@ -84,7 +84,7 @@ class RegisterLayers(Fix):
                     raise Uncertain
         elif isinstance(made, cst.DictComp):
             if not isinstance(made.key, cst.FormattedString) and not self._is_call_of(made.key, frozenset({"str"})):
-                self.safe = False  # a key that is no string ends in an error
+                self.safe = False  # a key of another type is an error
 
     def _is_call_of(self, node: cst.BaseExpression, names: frozenset[str]) -> bool:
         return isinstance(node, cst.Call) and dotted(node.func) in names
