@@ -18,6 +18,7 @@ from truestep.syntax import (
     Suspicion,
     argument,
     dotted,
+    evaluates,
     names_in,
     part_of,
 )
@@ -167,6 +168,10 @@ def seed_in_training_loop(program: Program) -> Iterator[Suspicion]:
             continue
         loop = _loop_around(call, program)
         if loop is None or any(one.method in ("set_rng_state", "fork_rng") for one in call.scope.calls):
+            continue
+        if evaluates(call.scope.name) or any(
+            name.endswith(("no_grad", "inference_mode")) for name in call.scope.decorators
+        ):
             continue
         operations = program.flow.of_loop(loop)
         trains = {one.act for one in operations} >= {Act.STEP, Act.BACKWARD}

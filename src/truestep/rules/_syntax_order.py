@@ -32,7 +32,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
                 "updates with the sum of all gradients so far",
                 f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
                 ((backward.node, "adds to the gradients of earlier steps"),),
-                _confidence(loop, step),
+                _confidence(loop, step) if loop.loop is not None else _of_function(loop),
             )
 
 
@@ -194,6 +194,12 @@ def _disabled(step: Step, program: Program) -> bool:
     made = program.call_at.get(program.values.origin(call.receiver, call.context, call.order)[0])
     enabled = None if made is None else made.argument(-1, "enabled")
     return isinstance(enabled, ast.Constant) and not enabled.value
+
+
+def _of_function(loop: Training) -> Confidence:
+    """Return the confidence for a function that this file does not call: its caller may clear the gradients."""
+    framework = loop.scope.name.endswith(".training_step")
+    return Confidence.MEDIUM if framework else Confidence.LOW
 
 
 def _confidence(loop: Training, step: Step) -> Confidence:

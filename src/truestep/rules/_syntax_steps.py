@@ -117,6 +117,8 @@ def _second_steps(program: Program) -> Iterator[Suspicion]:
 
 def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
     """Yield clears in the loop over batches of gradients that are used behind this loop only."""
+    if not program.method("zero_grad") or not program.roles.trainings():
+        return
     for outer in program.loops:
         operations = program.flow.of_loop(outer)
         steps = [one for one in operations if one.act is Act.STEP and one.loops[-1] is outer and not one.via]
@@ -294,7 +296,8 @@ def _scaler(call: Call | None) -> str:
 
 def worst_weights_kept(program: Program) -> Iterator[Suspicion]:
     """Yield conditions that keep the weights of a larger loss or a smaller accuracy."""
-    for node in ast.walk(program.tree) if program.method("state_dict") else ():
+    branches = {guard.node: None for call in program.method("state_dict") for guard in call.context.guards}
+    for node in branches:
         if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
             continue
         sides = (dotted(node.test.left), dotted(node.test.comparators[0]))
@@ -395,6 +398,8 @@ def loss_differentiated_twice(program: Program) -> Iterator[Suspicion]:
 
 def sum_overwritten(program: Program) -> Iterator[Suspicion]:
     """Yield losses of the parts of a sequence that overwrite their sum, and sums that are never set to zero again."""
+    if not program.method("backward"):
+        return
     for loop in program.loops:
         for key, bindings in loop.scope.bindings.items():
             inside = [one for one in bindings if one.context.loop is loop]

@@ -15,6 +15,7 @@
 
 from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
+from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
@@ -38,6 +39,7 @@ __all__ = [
     "Training",
     "argument",
     "dotted",
+    "evaluates",
     "names_in",
     "part_of",
 ]
