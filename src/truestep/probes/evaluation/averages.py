@@ -141,7 +141,7 @@ def divisor_of(
     known: Callable[[ast.AST], Value | None],
     torch: Any,
 ) -> str:
-    """Return what a divisor counts: "batches", "rows" (or other parts of a batch), "elements", "samples" (of all), or "".
+    """Return what a divisor counts: "batches", "rows" (or parts of a batch), "elements", "samples" (of all), or "".
 
     Args:
         node: the divisor.
