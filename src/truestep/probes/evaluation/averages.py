@@ -141,7 +141,7 @@ def divisor_of(
     known: Callable[[ast.AST], Value | None],
     torch: Any,
 ) -> str:
-    """Return what a divisor counts: "batches", "rows" (or other parts of a batch), "elements", "samples" (of all), or "".
+    """Return what a divisor counts: "batches", "rows" (or parts of a batch), "elements", "samples" (of all), or "".
 
     Args:
         node: the divisor.
@@ -165,12 +165,15 @@ def divisor_of(
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[inner], keywords=[]):
             value = known(inner)
-            if value is None or not hasattr(value.it, "__len__"):
+            held = None if value is None else value.it
+            data, loader = torch.utils.data.Dataset, torch.utils.data.DataLoader
+            if not isinstance(held, list | tuple | range | data | loader | torch.Tensor) or not hasattr(
+                held, "__len__"
+            ):
                 return ""
-            if isinstance(value.it, torch.utils.data.DataLoader) or _passes(loop.iter, inner, known, len(value.it)):
+            if isinstance(held, loader) or _passes(loop.iter, inner, known, len(held)):
                 return "batches" if rows > 1 else ""
-            data = isinstance(value.it, torch.utils.data.Dataset | torch.Tensor)
-            return "samples" if data and rows > 1 and len(value.it) >= rows else ""
+            return "samples" if isinstance(held, data | torch.Tensor) and 1 < rows <= len(held) else ""
     return ""
 
 

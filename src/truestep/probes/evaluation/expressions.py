@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from truestep import source
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
-from truestep.probes.evaluation.values import OPERATIONS, Unknown, Value, applied
+from truestep.probes.evaluation.values import LOSSES, OPERATIONS, Unknown, Value, applied
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
@@ -204,10 +204,13 @@ class Expressions(ABC):
     def _plain(self, value: Any) -> Any:
         """Return the same as a number or a tensor; a copy, since the memory of an array may be read-only."""
         kind = type(value).__name__
-        if kind.startswith(("float", "int", "bool")) and hasattr(value, "item"):
+        if kind.startswith(("float", "int", "uint", "bool")) and hasattr(value, "item"):
             return value.item()
         if kind == "ndarray" and value.dtype.kind in "fiub" and 0 < value.size <= _MOST_OF_ARRAY:
-            return self._torch.as_tensor(value.copy())
+            try:
+                return self._torch.as_tensor(value.copy())
+            except (TypeError, ValueError):  # a type that torch does not have
+                return value
         return value
 
     def _attribute(self, owner: Value, name: str) -> Value:
@@ -287,9 +290,11 @@ class Expressions(ABC):
                 self._run.mistaken("swapped", node, self._path)
         if isinstance(function, self._torch.nn.Module):
             function, name, keys = self._criterion(function, keys)
+        if name in LOSSES and self._run.scene.coast.on:
+            raise Unknown  # a call that repeats one of the program's is not to be taken for it
         if name in REGRESSION and len(values) > 1:
-            if getattr(values[0].it, "shape", None) != getattr(values[1].it, "shape", None):
-                raise Unknown  # torch warns of it
+            if not all(self._is_tensor(one.it) for one in values[:2]) or values[0].it.shape != values[1].it.shape:
+                raise Unknown  # torch warns of other shapes
         return self._apply(name, function, values, keys, None, node)
 
     def _criterion(self, module: Any, named: dict[str, Value]) -> tuple[Any, str, dict[str, Value]]:

@@ -47,10 +47,11 @@ class Scales:
         if ignored is not None:
             self._ignored.add(ignored)
         elif target.is_floating_point() and 0 < target.numel() <= _LARGEST:
-            values = target.detach().double()
-            self._count += values.numel()
-            self._sum += float(values.sum())
-            self._square += float(values.square().sum())
+            with self._scene.sampling.timed(target):
+                values = target.detach().double()
+                self._count += values.numel()
+                self._sum += float(values.sum())
+                self._square += float(values.square().sum())
 
     def judged(self, how: str, made: Made) -> tuple[str, dict[str, Any]]:
         """Return the mistake of sizes of differences ("size"), or of an average of comparisons, with facts about it."""

@@ -137,8 +137,7 @@ class Statements:
         items = block.known(loop.iter) if leaving is not None else None
         if leaving is None or items is None:
             return
-        tensor = self.scene.torch.Tensor
-        if isinstance(items.it, tuple | list | range | tensor) and len(items.it) > 1:  # type: ignore[arg-type]
+        if type(items.it) in (tuple, list, range) and len(items.it) > 1:
             self._tell("first", None, leaving, path, "return" if isinstance(leaving, ast.Return) else "break")
 
     def spend(self) -> None:

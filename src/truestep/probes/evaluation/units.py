@@ -58,7 +58,7 @@ def _after(
         unit, kind, pair = ("size", "right", _sides(values)) if both and alone and name == "eq" else ("", "", None)
     elif name in LOSSES:
         unit, kind, pair = _loss(name, values, named)
-    elif name in _SIZES or (name == "pow" and values[-1].it == 2):
+    elif name in _SIZES or (name == "pow" and type(values[-1].it) in (int, float) and values[-1].it == 2):
         mistake = "cancelled" if unit == "net" else ""
         unit = {"difference": "size", "size": "size", "spread": "spread"}.get(unit, "")
     elif name == "sqrt":
