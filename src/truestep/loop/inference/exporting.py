@@ -22,7 +22,7 @@ from truestep.loop.process.provenance import describe
 from truestep.loop.process.terminal import say
 
 _BESIDE = ("step", "epoch", "lr", "grad_norm", "skipped_steps")
-"""Names in a log that are no results."""
+"""Names in a log that are not results."""
 
 if TYPE_CHECKING:
     from torch import nn
