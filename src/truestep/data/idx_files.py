@@ -89,10 +89,7 @@ def idx(
         )
     if labels is None:
         return TensorSet((held,), transform=transform, decode=decode, preparation=prepared)
-    place = _found(Path(labels))
-    numbers, names = _labels(place, len(held), classes)
-    if prepared is not None:
-        prepared.classes = names
+    numbers, names = _labels(_found(Path(labels)), len(held), classes)
     return TensorSet((held, numbers), transform=transform, classes=names, decode=decode, preparation=prepared)
 
 
@@ -100,10 +97,9 @@ def _prepared(
     held: torch.Tensor, dtype: torch.dtype | str, mean: Numbers | None, std: Numbers | None
 ) -> Pictures | None:
     """Return the preprocessing of images of bytes, for new files; None if they are neither grey nor coloured."""
-    height, width = held.shape[-2:]
-    channels = held.shape[1]
-    if channels not in (1, 3):
+    if held.dim() != 4 or held.shape[1] not in (1, 3):
         return None
+    _, channels, height, width = held.shape
     return Pictures(channels, (height, width), scaled=False, dtype=dtype, mean=mean, std=std)
 
 

@@ -18,8 +18,8 @@ _TASKS = {
 """Task of the Hub by kind of preprocessing, and True with classes."""
 _TAGS = {"pt2": "torch-export", "onnx": "onnx", "aoti": "aotinductor", "safetensors": "safetensors"}
 _LEFT_OUT = frozenset(
-    ("predict", "resume", "trackers", "watch", "progress", "alerts", "mirror", "out", "init_from", "data", "device")
-    + ("strategy", "param_dtype", "reduce_dtype", "rank_timeout", "keep_last", "on_sigusr1", "log_every_n_steps")
+    "alerts data device init_from keep_last log_every_n_steps mirror on_sigusr1 out param_dtype predict progress "
+    "rank_timeout reduce_dtype resume strategy trackers watch".split()
 )
 """Settings without a meaning for the model, or with paths of the machine."""
 
