@@ -18,8 +18,26 @@ _TASKS = {
 """Task of the Hub by kind of preprocessing, and True with classes."""
 _TAGS = {"pt2": "torch-export", "onnx": "onnx", "aoti": "aotinductor", "safetensors": "safetensors"}
 _LEFT_OUT = frozenset(
-    "alerts data device init_from keep_last log_every_n_steps mirror on_sigusr1 out param_dtype predict progress "
-    "rank_timeout reduce_dtype resume strategy trackers watch".split()
+    [
+        "alerts",
+        "data",
+        "device",
+        "init_from",
+        "keep_last",
+        "log_every_n_steps",
+        "mirror",
+        "on_sigusr1",
+        "out",
+        "param_dtype",
+        "predict",
+        "progress",
+        "rank_timeout",
+        "reduce_dtype",
+        "resume",
+        "strategy",
+        "trackers",
+        "watch",
+    ]
 )
 """Settings without a meaning for the model, or with paths of the machine."""
 
