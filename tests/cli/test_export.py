@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+import yaml
 from torch import nn
 
 from truestep import Run, data
@@ -42,6 +43,9 @@ def folder(tmp_path, monkeypatch):
         for _ in run.epochs():
             for x, y in run.train(loader, model):
                 run.step(nn.functional.cross_entropy(model(x), y))
+            accuracy = run.mean("accuracy")
+            accuracy.update(torch.arange(12) % 2 == 0)
+            run.log({"accuracy": accuracy, "loss": 0.25})
             run.save(metric=1.0)
     assert optimizer is not None
     return tmp_path, model, ema
@@ -66,6 +70,13 @@ def test_a_checkpoint_is_exported_with_its_average(folder, capsys):
     config = json.loads((place / "runs/lab/export/safetensors/config.json").read_text())
     assert config["weights"] == {"checkpoint": "step-000002", "name": "ema", "step": 2, "epoch": 1, "metric": 1.0}
     assert config["preprocessing"]["std"] == 2.0
+    card = (place / "runs/lab/export/safetensors/README.md").read_text()
+    head = yaml.safe_load(card.split("---")[1])
+    assert head["tags"] == ["pytorch", "safetensors"]
+    assert "| accuracy | 0.5 | 0.2538 to 0.7462 | 12 |" in card
+    assert "| loss | " in card
+    assert "| seed | `1` |" in card
+    assert "largest difference 0, relative 0, tolerance 1e-04" in card
     from safetensors.torch import load_file
 
     weights = load_file(place / "runs/lab/export/safetensors/model.safetensors")

@@ -74,10 +74,7 @@ def idx(
         held = held.unsqueeze(1)
     decode = prepared = None
     if held.dtype == torch.uint8:
-        height, width = held.shape[-2:]
-        channels = held.shape[1] if held.dim() == 4 else 1
-        if channels in (1, 3):
-            prepared = Pictures(channels, (height, width), scaled=False, dtype=dtype, mean=mean, std=std)
+        prepared = _prepared(held, dtype, mean, std)
         pixels = Pixels(held.shape[1] if held.dim() == 4 else 1, dtype, mean, std)
         if pixels.dtype != torch.uint8:
             if fits_in_memory(pixels.bytes_for(held)):
@@ -92,11 +89,18 @@ def idx(
         )
     if labels is None:
         return TensorSet((held,), transform=transform, decode=decode, preparation=prepared)
-    place = _found(Path(labels))
-    numbers, names = _labels(place, len(held), classes)
-    if prepared is not None:
-        prepared.classes = names
+    numbers, names = _labels(_found(Path(labels)), len(held), classes)
     return TensorSet((held, numbers), transform=transform, classes=names, decode=decode, preparation=prepared)
+
+
+def _prepared(
+    held: torch.Tensor, dtype: torch.dtype | str, mean: Numbers | None, std: Numbers | None
+) -> Pictures | None:
+    """Return the preprocessing of images of bytes, for new files; None if they are neither grey nor coloured."""
+    if held.dim() != 4 or held.shape[1] not in (1, 3):
+        return None
+    _, channels, height, width = held.shape
+    return Pictures(channels, (height, width), scaled=False, dtype=dtype, mean=mean, std=std)
 
 
 def _check_images(held: torch.Tensor, source: Path) -> None:

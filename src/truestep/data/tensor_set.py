@@ -45,7 +45,10 @@ class TensorSet(Samples):
 
     def prepare(self) -> Preparation | None:
         """Return the preprocessing before the transform; None if it cannot be described."""
-        return copy.copy(self._preparation)
+        made = copy.copy(self._preparation)
+        if made is not None:
+            made.classes = self.classes
+        return made
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:

@@ -186,9 +186,7 @@ def text(
     """
     if tokenizer is not None and (vocab is not None or min_count != 1):
         raise BadData("vocab and min_count need words, not a tokenizer", remedy="leave them out, or the tokenizer")
-    for what, number in (("min_count", min_count), ("max_length", 1 if max_length is None else max_length)):
-        if number < 1:
-            raise BadData(f"{what} must be at least 1, got {number}", remedy=f"leave out {what}, or pass 1 or more")
+    _check_limits(min_count, max_length)
     lines, found = labelled_lines(source, encoding, label, header=header)
     names = found if classes is None else tuple(classes)
     made = _tokenized(lines, tokenizer, vocab, min_count, max_length)
@@ -205,6 +203,12 @@ def text(
         max_length=max_length,
         encoding=encoding,
     )
+
+
+def _check_limits(min_count: int, max_length: int | None) -> None:
+    for what, number in (("min_count", min_count), ("max_length", 1 if max_length is None else max_length)):
+        if number < 1:
+            raise BadData(f"{what} must be at least 1, got {number}", remedy=f"leave out {what}, or pass 1 or more")
 
 
 class _Tokenized(NamedTuple):

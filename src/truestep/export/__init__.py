@@ -14,6 +14,7 @@ comparing     the comparison of outputs in a fresh process
 child         the program of that process
 config_file   `config.json`: the inputs and outputs, and how the model is built again
 factories     a model from `module:factory`
+card          the model card
 text          the report, for a terminal
 outputs       outputs as lists of tensors, and their differences
 formats       one file per format: write, load

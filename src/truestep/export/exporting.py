@@ -19,6 +19,7 @@ from torch import nn
 from truestep.errors import ExportDiffers, FileExists, UsageError
 from truestep.export import config_file
 from truestep.export.calls import Call, Chosen
+from truestep.export.card import Facts, card
 from truestep.export.comparing import Comparison, compare, tolerance_for
 from truestep.export.examples import calls_from, edge_calls
 from truestep.export.formats import FILES, Format, Source, format_of
@@ -27,7 +28,7 @@ from truestep.export.tracing import Plain, Traced, is_plain, plain, traced
 from truestep.model.modes import evaluating
 from truestep.seams.wrappers import wrapped_model
 
-CONFIG = "config.json"
+CONFIG, CARD = "config.json", "README.md"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def export(
     count: int = 4,
     origin: Mapping[str, Any] | None = None,
     preprocessing: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> Exported:
     """Export a model, and compare the export with it in a fresh process.
 
@@ -96,6 +98,7 @@ def export(
         count: batches to compare.
         origin: checkpoint, step and metric of the weights, for `config.json`.
         preprocessing: of the training, for `config.json`.
+        facts: of the training, for the model card; None writes no card.
 
     Raises:
         NotExportable: the model cannot be exported; the message has the line that stops it.
@@ -126,7 +129,7 @@ def export(
         )
         source = Source(own, None if trace is None else trace.program, calls[0].names, free)
         limit = tolerance_for(own) if tolerance is None else tolerance
-        found = _written(target, to, source, config, pairs, expected, limit)
+        found = _written(target, to, source, config, pairs, expected, limit, facts)
     notes = (*(() if trace is None else trace.notes), *skipped, *found.limits)
     return Exported(target, to, config, found, notes)
 
@@ -153,6 +156,7 @@ def _written(
     pairs: Sequence[tuple[str, Call]],
     expected: Sequence[Any],
     tolerance: float,
+    facts: Facts | None,
 ) -> Comparison:
     """Write an export beside its folder, compare it, and move it there if it is equal."""
     writer, model = format_of(to), source.model
@@ -166,6 +170,8 @@ def _written(
             raise _differs(model, to, found)
         config["comparison"] = config_file.compared(found)
         (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        if facts is not None:
+            (place / CARD).write_text(card(config, facts), encoding="utf-8")
         _replace(place, target)
     return found
 

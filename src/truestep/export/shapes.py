@@ -36,9 +36,8 @@ def free_dimensions(
 
     Example:
         >>> calls = [Call((torch.ones(4, length, dtype=torch.int64),), {}, ("tokens",)) for length in (5, 7)]
-        >>> free_dimensions(calls)
-        {'tokens': {0: _DimHint(type=<_DimHintType.DYNAMIC: 3>, min=None, max=None, _factory=True), \
-1: _DimHint(type=<_DimHintType.DYNAMIC: 3>, min=None, max=None, _factory=True)}}
+        >>> [list(free) for free in free_dimensions(calls).values()]
+        [[0, 1]]
     """
     _check(calls[0], dynamic)
     dims: Dims = {}

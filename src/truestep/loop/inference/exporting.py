@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from truestep.errors import BadSettings, SeveralProcesses
+from truestep.export.card import Facts
 from truestep.export.exporting import Exported, export
 from truestep.export.factories import build
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.listing import find
 from truestep.loop.checkpoint.weights import load_weights
-from truestep.loop.inference.record import record_of
+from truestep.loop.inference.record import read_json, record_of
+from truestep.loop.log.mean import Mean
+from truestep.loop.process.provenance import describe
 from truestep.loop.process.terminal import say
+
+_BESIDE = ("step", "epoch", "lr", "grad_norm", "skipped_steps")
+"""Names in a log that are not results."""
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
 
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
+    from truestep.loop.log.logs import Logs
     from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.evaluation import Evaluation
     from truestep.loop.run.registry import Parts
@@ -58,6 +68,7 @@ def export_checkpoint(
     model = build(factory, arguments)
     load_weights(model, checkpoint, name=name)
     saved = record_of(checkpoint)
+    environment = read_json(checkpoint.path.parent.parent / "environment.json")
     found = export(
         model,
         folder(checkpoint.path),
@@ -67,9 +78,44 @@ def export_checkpoint(
         arguments=arguments,
         origin=origin_of(checkpoint, name),
         preprocessing=saved.preprocessing,
+        facts=Facts(*_metrics_in(checkpoint), saved.settings, environment),
         **options,
     )
     return found, f"{checkpoint.path} ({name})"
+
+
+def _metrics_in(checkpoint: Checkpoint) -> tuple[dict[str, float], dict[str, tuple[float, int]]]:
+    """Return the last logged values, and the shares of samples among them with their numbers."""
+    state = checkpoint.state("cpu")
+    counted: dict[str, tuple[float, int]] = {}
+    for name, held in state.get("means", {}).items():
+        mean = Mean()
+        mean.load_state_dict(held)
+        if mean.shares and len(state.get("ranks", ())) <= 1:
+            counted[name] = (float(mean), int(mean.count))
+    logs = checkpoint.path.parent.parent / "metrics.jsonl"
+    return last_values(logs, state.get("log_bytes", 0)) if state else {}, counted
+
+
+def last_values(path: Path, size: int) -> dict[str, float]:
+    """Return the last value of each name in a log, without learning rates and norms of gradients.
+
+    Args:
+        path: `metrics.jsonl` of a run; it may be missing.
+        size: bytes of it that were written when the weights were saved.
+    """
+    try:
+        lines = path.read_bytes()[:size].decode("utf-8", "replace").splitlines()
+    except OSError:
+        return {}
+    values: dict[str, float] = {}
+    for line in lines:
+        try:
+            held = json.loads(line)
+        except ValueError:
+            continue
+        values |= {name: value for name, value in held.items() if isinstance(value, int | float)}
+    return {name: value for name, value in values.items() if name.partition("/")[0] not in _BESIDE}
 
 
 def origin_of(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
@@ -94,6 +140,7 @@ def export_of_run(
     strategy: Strategy,
     step: int,
     folder: Path | None,
+    logs: Logs,
     **options: Any,
 ) -> Exported:
     """Export a model of a run with its current weights; see `Run.export`."""
@@ -111,6 +158,8 @@ def export_of_run(
         )
     target = Path(out) if out is not None else Path(folder or "") / "export" / to
     averages = {name: followed.average.model for name, followed in parts.averaging.shelf.items()}
+    logged = {} if logs.path is None else last_values(logs.path, logs.secure())
+    counted = {name: (float(mean), int(mean.count)) for name, mean in parts.means.items() if mean.shares}
     named = next((name for name, one in (parts.models | averages).items() if one is model), None)
     found = export(
         model,
@@ -119,6 +168,7 @@ def export_of_run(
         batches=evaluation.batches(loader),
         origin={"name": named, "step": step},
         preprocessing=parts.record.preprocessing,
+        facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu"))),
         **options,
     )
     say(f"truestep: {found}")

@@ -76,10 +76,11 @@ def record_of(checkpoint: Checkpoint) -> Record:
         held = json.loads(checkpoint.file(FILE).read_text(encoding="utf-8"))
         return Record(held["preprocessing"], held["settings"])
     beside = checkpoint.path.parent.parent / "settings.json"
-    return Record(None, _settings_in(beside))
+    return Record(None, read_json(beside))
 
 
-def _settings_in(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the content of a JSON file; {} if it cannot be read."""
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -47,7 +47,17 @@ class Mean:
             self._sums = torch.zeros(2, dtype=kind, device=device)
         """Sums of weighted values and of weights, from tensors; numbers are summed separately."""
         self._sum = self._weight = 0.0
-        self._updated = False
+        self._updated, self._shares = False, True
+
+    @property
+    def shares(self) -> bool:
+        """True if every value was True or False: the mean is the share of samples, such as an accuracy."""
+        return self._updated and self._shares
+
+    @property
+    def count(self) -> float:
+        """Sum of the weights so far, on this rank."""
+        return float(self._sums[1]) + float(self._weight)
 
     def update(self, value: torch.Tensor | Number, weight: torch.Tensor | Number | None = None) -> None:
         """Add values.
@@ -71,6 +81,7 @@ class Mean:
         if self._repeats is not None and self._repeats():
             return
         self._updated, self._of_all = True, None
+        self._shares = self._shares and isinstance(value, torch.Tensor) and value.dtype == torch.bool and weight is None
         if not isinstance(value, torch.Tensor) and not isinstance(weight, torch.Tensor):
             assert weight is not None
             self._sum += value * weight
@@ -119,17 +130,19 @@ class Mean:
         self._sums.zero_()
         self._sum = self._weight = 0.0
         self._updated, self._of_all = False, None
+        self._shares = True
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums."""
         own = (self._sum, self._weight, self._updated)
-        return {"sums": self._sums.clone(), "own": list(own)}
+        return {"sums": self._sums.clone(), "own": list(own), "shares": self._shares}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the sums of another mean."""
         self._sums.copy_(state["sums"])
         self._sum, self._weight, self._updated = state["own"]
         self._of_all = None
+        self._shares = state.get("shares", False)
 
     def __float__(self) -> float:
         return float(self.compute())

@@ -161,6 +161,7 @@ class ObservationMethods:
             strategy=self.strategy,
             step=self._progress.global_step,
             folder=None if self.settings.out is None else Path(self.settings.out),
+            logs=self._log.logs,
             inputs=inputs,
             factory=factory,
             arguments=arguments,

@@ -1,0 +1,63 @@
+"""The model card: metadata of the Hub, metrics with intervals, settings, the comparison."""
+
+import pytest
+import yaml
+
+from truestep.export.card import Facts, card, interval
+
+CONFIG = {
+    "format": "onnx",
+    "file": "model.onnx",
+    "model": {"class": "network.Net", "factory": None, "arguments": {}},
+    "inputs": [{"name": "x", "dtype": "float32", "shape": ["batch", 1, 28, 28]}],
+    "outputs": [{"dtype": "float32", "shape": ["batch", None]}],
+    "weights": {"checkpoint": "step-001000", "name": "ema", "step": 1000, "epoch": 3, "metric": 0.9},
+    "preprocessing": {"kind": "images", "classes": ["coat", "a|b"], "mean": 0.3, "std": None, "vocab": ["w"] * 90},
+    "comparison": {
+        "runtime": "onnxruntime 1.32",
+        "calls": 8,
+        "batch_sizes": [1, 2, 7],
+        "largest_difference": 1e-6,
+        "largest_relative_difference": 2e-7,
+        "tolerance": 1e-4,
+    },
+}
+
+
+def test_the_metadata_are_those_of_the_hub():
+    text = card(CONFIG, Facts(metrics={"accuracy": 0.9, "broken": float("nan")}))
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["pipeline_tag"] == "image-classification"
+    (result,) = head["model-index"][0]["results"]
+    assert result["task"] == {"type": "image-classification"}
+    assert result["metrics"] == [{"type": "accuracy", "value": 0.9}]
+
+
+def test_shares_of_samples_have_an_interval():
+    facts = Facts(metrics={"accuracy": 0.9, "loss": 0.31}, counted={"accuracy": (0.9, 1000), "loss": (0.5, 10)})
+    text = card(CONFIG, facts)
+    assert "| accuracy | 0.9 | 0.8798 to 0.9171 | 1,000 |" in text
+    assert "| loss | 0.31 |  |  |" in text
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_intervals_of_extreme_shares_stay_in_range(share):
+    low, high = interval(share, 10)
+    assert 0 <= low < high <= 1
+
+
+def test_paths_are_left_out_and_the_code_is_named():
+    environment = {
+        "packages": {"torch": "2.13"},
+        "git": {"commit": "0123456789abcdef", "changed": True},
+        "python": "3.11",
+    }
+    settings = {"out": "/home/me/run", "lr": 0.1, "resume": "auto", "clip_norm": None}
+    text = card(CONFIG, Facts(settings=settings, environment=environment))
+    assert "/home" not in text
+    assert "| lr | `0.1` |" in text
+    assert "| commit | `0123456789ab` with uncommitted changes |" in text
+    assert "clip_norm" not in text
+    assert "90 entries, in `config.json`" in text
+    assert "a\\|b" in text
+    assert "Trained with TrueStep: step 1,000, epoch 3, `step-001000`, weights `ema`." in text
