@@ -36,7 +36,10 @@ class Editor:
     def __init__(self, folder, *arguments, encodings=("utf-16",)):
         self.process = subprocess.Popen(
             [sys.executable, "-m", "truestep", "lsp", *arguments],
-            cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"},
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONUTF8": "1"},
         )
         self.numbers, self.messages = count(1), queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -53,8 +56,14 @@ class Editor:
                 name, _, value = line.partition(b":")
                 length = int(value) if name.lower() == b"content-length" else length
             if not length:
+                self.messages.put({"method": "the end"})
                 return
             self.messages.put(json.loads(self.process.stdout.read(length)))
+
+    def _next(self):
+        message = self.messages.get(timeout=WAIT_S)
+        assert message.get("method") != "the end", "the server has ended"
+        return message
 
     def _send(self, message):
         body = json.dumps({"jsonrpc": "2.0"} | message).encode()
@@ -68,14 +77,14 @@ class Editor:
         number = next(self.numbers)
         self._send({"id": number, "method": method, "params": params})
         while True:
-            message = self.messages.get(timeout=WAIT_S)
+            message = self._next()
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
 
     def told(self, method):
         while True:
-            message = self.messages.get(timeout=WAIT_S)
+            message = self._next()
             if message.get("method") == method:
                 return message["params"]
 
@@ -171,7 +180,7 @@ def test_changes_in_quick_succession_are_checked_once(editor, tmp_path):
     assert shown["version"] == 11
     assert [one["code"] for one in shown["diagnostics"]] == [RULE]
     assert editor.end() == 0
-    assert editor.messages.empty()
+    assert editor.messages.get(timeout=WAIT_S) == {"method": "the end"}
 
 
 def test_the_configuration_is_read_when_a_file_is_saved(editor, tmp_path):

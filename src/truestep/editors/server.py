@@ -1,10 +1,11 @@
-"""The Language Server Protocol: diagnostics as a file is written, manual pages, fixes and comments that allow a rule."""
+"""The Language Server Protocol: findings as a file is written, manual pages, fixes, comments that allow a rule."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from lsprotocol import types as lsp
 from pygls import uris
@@ -45,14 +46,25 @@ def server(choice: Choice) -> LanguageServer:
     """Return the server."""
     made = LanguageServer("truestep", __version__)
     session = Session(made, choice)
-    made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(session.opened)
-    made.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(session.changed)
-    made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(session.saved)
-    made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(session.closed)
-    made.feature(lsp.TEXT_DOCUMENT_HOVER)(session.hover)
+    made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(_function(session.opened))
+    made.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(_function(session.changed))
+    made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(_function(session.saved))
+    made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(_function(session.closed))
+    made.feature(lsp.TEXT_DOCUMENT_HOVER)(_function(session.hover))
     kinds = [lsp.CodeActionKind.QuickFix, FIX_ALL]
-    made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(session.actions)
+    made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(
+        _function(session.actions)
+    )
     return made
+
+
+def _function(method: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+    """Return a method as a function, on which pygls can set attributes."""
+
+    async def answer(params: Any) -> Any:
+        return await method(params)
+
+    return answer
 
 
 class Session:
@@ -99,7 +111,8 @@ class Session:
         for one in now.findings:
             place = _range(document, one.primary.site)
             if _before(place.start, params.position) and _before(params.position, place.end):
-                text = f"**{one.rule}** ({one.confidence.value} confidence): {one.message}\n\n*help:* {one.help}\n\n---\n\n"
+                text = f"**{one.rule}** ({one.confidence.value} confidence): {one.message}\n\n"
+                text += f"*help:* {one.help}\n\n---\n\n"
                 page = parse(rule(one.rule).__doc__ or "").markdown(level=4)
                 return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text + page), place)
         return None
@@ -112,9 +125,12 @@ class Session:
         if _wanted(lsp.CodeActionKind.QuickFix, params.context.only):
             for one in now.at(params.range.start.line + 1, params.range.end.line + 1):
                 about = [_diagnostic(document, one)]
-                for change in (edits.fix(now.text, one), edits.allow(now.text, one)):
-                    if change is not None:
-                        found.append(_action(document, change, lsp.CodeActionKind.QuickFix, about))
+                changes = (edits.fix(now.text, one), edits.allow(now.text, one))
+                found += [
+                    _action(document, change, lsp.CodeActionKind.QuickFix, about)
+                    for change in changes
+                    if change is not None
+                ]
         if params.context.only and _wanted(FIX_ALL, params.context.only):
             every = edits.fix_all(now.text, now.findings)
             if every is not None:
@@ -198,9 +214,7 @@ def _position(document: TextDocument, line: int, character: int) -> lsp.Position
     return lsp.Position(line, document.position_codec.client_num_units(text[:character]))
 
 
-def _action(
-    document: TextDocument, change: Change, kind: str, about: list[lsp.Diagnostic] | None
-) -> lsp.CodeAction:
+def _action(document: TextDocument, change: Change, kind: str, about: list[lsp.Diagnostic] | None) -> lsp.CodeAction:
     replaced = []
     for first, count, new in change.hunks():
         start, end = lsp.Position(first - 1, 0), lsp.Position(first - 1 + count, 0)
