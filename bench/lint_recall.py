@@ -1,16 +1,17 @@
 """Share of the mutants of bench/mutants that `truestep lint` finds, that a supervised run finds, and that either finds.
 
-    python bench/lint_recall.py                      lint the mutants, joined with the stored runs
-    python bench/lint_recall.py --run --save         run those too that are not stored: minutes
+    python bench/lint_recall.py --save        lint the mutants; join the open half with bench/results/mutants.json
+    python bench/lint_recall.py --run --save  run the mutants too and join both halves: many minutes
 
-A mutant is found by lint if its text has a finding of high or medium confidence that its program does not have. Only
-mutants that run to their end with another result than their program count, as in docs/reference/mutants.md. Misses are
-listed for programs and operators of the open half only.
+A mutant is found by lint if its text has a finding of high or medium confidence that its program does not have. Without
+--run, all planted mutants count for lint, also those that change no result. With it, only mutants that run to their end
+with another result than their program count, as in docs/reference/mutants.md. Misses are listed for the open half only.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results" / "lint_recall.json"
+RUNS = ROOT / "bench" / "results" / "mutants.json"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("TRUESTEP_WATCH", "0")
 sys.path[:0] = [str(ROOT / "bench" / "mutants"), str(ROOT / "tests" / "support")]
@@ -56,20 +58,50 @@ def main() -> None:
     if options.run:
         _run(chosen, runs, save=options.save)
     start = time.perf_counter()
-    rows = [row for pair in chosen if (row := _row(pair, runs)) is not None]
+    rows = [_row(pair, runs) for pair in chosen]
     lint_s = round(time.perf_counter() - start, 1)
-    scores = {half: shares([row for row in rows if row["half"] == half]) for half in ("open", "aside")}
-    scores["all"] = shares(rows)
-    operators = {name: shares(group) for name, group in _groups(rows).items()}
-    missed = [row["place"] for row in rows if row["half"] == "open" and not row["lint"]]
-    for name, one in (scores | operators).items():
-        print(f"{name:32} {one['mutants']:4} lint {one['lint %']:5} run {one['run %']:5} both {one['either %']:5}")
+    halves = {half: [row for row in rows if row["half"] == half] for half in ("open", "aside")} | {"all": rows}
+    result: dict[str, Any] = {
+        "lint, all planted": {name: _lint(group) for name, group in halves.items()},
+        "open half, with the runs of mutants.json": joined(halves["open"]),
+        "lint and run, of mutants that count": {name: shares(_counting(group)) for name, group in halves.items()},
+        "operators": {name: _lint(group) for name, group in _groups(rows).items()},
+        "missed by lint, open half": [row["place"] for row in halves["open"] if not row["lint"]],
+        "runs": runs,
+    }
+    for name, one in result.items():
+        if name not in ("runs", "missed by lint, open half"):
+            print(name, json.dumps(one, indent=1), sep="\n")
     print(f"linted in {lint_s} s")
     if options.misses:
-        print(*missed, sep="\n")
+        print(*result["missed by lint, open half"], sep="\n")
     if options.save:
-        result = {"scores": scores, "operators": operators, "missed by lint, open half": missed, "runs": runs}
         RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def joined(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the shares in the open half that the runs of `make mutants` found, alone and with lint."""
+    known = json.loads(RUNS.read_text(encoding="utf-8"))
+    counted, found = (known["scores"]["half"]["open"][name] for name in ("mutants", "found %"))
+    missed = set(known["not found, open half"])
+    also = sum(row["lint"] for row in rows if row["place"] in missed)
+    present = sum(row["place"] in missed for row in rows)
+    return {
+        "mutants": counted,
+        "run %": found,
+        "missed by the run": len(missed),
+        "of these among the planted": present,
+        "of these found by lint": also,
+        "either %": round(found + 100 * also / counted, 1),
+    }
+
+
+def _counting(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["run"] is not None]
+
+
+def _lint(rows: list[dict[str, Any]]) -> dict[str, float]:
+    return {"mutants": len(rows), "lint %": round(100 * sum(row["lint"] for row in rows) / max(1, len(rows)), 1)}
 
 
 def sample(most: int) -> list[Pair]:
@@ -104,22 +136,20 @@ def _run(chosen: Iterable[Pair], runs: dict[str, Any], *, save: bool) -> None:
             RESULTS.write_text(json.dumps(known | {"runs": runs}, indent=1) + "\n", encoding="utf-8")
 
 
-def _row(pair: Pair, runs: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what found a mutant; None if it was not run or does not count."""
+def _row(pair: Pair, runs: dict[str, Any]) -> dict[str, Any]:
+    """Return what found a mutant; for the run None if it was not run or does not count."""
     program, mutant = pair
-    found = runs.get(_key(mutant))
-    if found is None:
-        return None
     before, after = _rules(program.source.text), _rules(mutant.text)
     return {
         "operator": mutant.operator,
         "half": program.half,
         "place": f"{mutant.operator} {program.name}:{mutant.line}",
         "lint": bool(after - before),
-        "run": found,
+        "run": runs.get(_key(mutant)),
     }
 
 
+@functools.cache
 def _rules(text: str) -> Counter[str]:
     return Counter(one.rule for one in lint(text) if one.confidence is not Confidence.LOW)
 
