@@ -1,10 +1,10 @@
-"""`truestep lint` beside other linters of PyTorch code: on the broken programs of the proofs, and on other people's code.
+"""`truestep lint` beside other linters of PyTorch code: on the broken programs of the proofs, and on other code.
 
     python bench/lint_peers.py --files FOLDER --torchfix VENV --mldoctor VENV --dslinter VENV [--save]
 
 Each VENV is an environment with one of them (torchfix 0.7, mldoct 1.0, dslinter 2.0 with Python 3.9); one that is not
-given is left out. A finding on a broken program is right if its code is about the failure of the proof: CODES says which
-codes are. Any finding on other code is only counted.
+given is left out. A finding on a broken program is right if its code is about the failure of the proof: CODES says
+which codes are. Any finding on other code is only counted.
 """
 
 from __future__ import annotations

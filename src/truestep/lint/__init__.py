@@ -11,6 +11,7 @@
 - `recorded`: suspicions compared with the record of a run.
 - `results`: what the engine returns.
 - `texts`: the results as text, JSON, SARIF and annotations of GitHub.
+- `watching`: changes of the files, one round for each.
 """
 
 from truestep.lint.engine import lint
