@@ -152,10 +152,10 @@ def text(corpus: Corpus, judged: dict[Key, Judgement]) -> str:
         "| confidence | findings | right | arguable | wrong | precision | by repository and rule | precision |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for level in (Confidence.HIGH, Confidence.MEDIUM):
-        lines.append(_level(level, [one for one in now if one.confidence is level], judged))
+    levels = (Confidence.HIGH, Confidence.MEDIUM)
+    lines += [_level(level, [one for one in now if one.confidence is level], judged) for level in levels]
     before = Counter((one.confidence, one.verdict) for one in judged.values())
-    for level in (Confidence.HIGH, Confidence.MEDIUM):
+    for level in levels:
         counts = {verdict: before[level, verdict] for verdict in VERDICTS}
         lines.append(
             f"| {level.value}, with the mended ones | {sum(counts.values())} | {counts['right']} | "

@@ -22,8 +22,8 @@ _HEAD = """\
 > fix. Experiments prove a finding, verify a resume and tune the speed; `truestep.Run` is a toolkit for an own
 > training loop.
 
-Run `truestep run train.py` after each change of a training script, `truestep explain RULE` before mending a finding,
-and `truestep explain "loss is nan"` for a symptom in words. `truestep mcp` serves the commands as tools, and
+Run `truestep lint` after each edit, without running anything, `truestep run train.py` after each change of a training
+script, `truestep explain RULE` before mending a finding, and `truestep explain "loss is nan"` for a symptom in words. `truestep mcp` serves the commands as tools, and
 `truestep skills install` writes skills. Links are relative to this file.
 """
 

@@ -288,3 +288,22 @@ def test_the_server_needs_its_extra(tmp_path, monkeypatch):
     monkeypatch.setattr("truestep.cli.assisting.mcp.find_spec", lambda name: None)
     with pytest.raises(PackageMissing, match=r"pip install 'truestep\[mcp\]'"):
         mcp(tmp_path)
+
+
+def test_lint_reads_files_without_running_them(write, tmp_path):
+    write("train.py", LOOP.replace("import torch", "import torch\nraise SystemExit('it was run')", 1))
+
+    (result,), _ = call(tmp_path, ("lint", {"paths": ["train.py"], "confidence": "high"}))
+
+    document = result.structured_content["lint"]
+    assert document["schema"] == "truestep.lint/1"
+    assert [one["rule"] for one in document["findings"]] == ["missing-zero-grad"]
+    assert document["findings"][0]["primary"]["site"]["line"] == LINE + 1
+    assert not list(tmp_path.glob(".truestep_cache"))
+
+
+def test_lint_reads_only_below_the_folder_of_the_server(tmp_path):
+    (result,), _ = call(tmp_path, ("lint", {"paths": ["train.py", ".."]}))
+
+    assert result.is_error
+    assert "is outside" in result.content[0].text

@@ -12,7 +12,7 @@ import signal
 import tempfile
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
@@ -28,7 +28,8 @@ from truestep.rules import all_rules
 
 _INSTRUCTIONS = """\
 TrueStep finds silent failures of PyTorch training scripts: mistakes that do not crash, such as a missing zero_grad or
-an evaluation in train mode. Call `run` on a script after each change of its training loop; the script is not edited.
+an evaluation in train mode. Call `lint` after each edit: it reads the files in a moment and runs nothing. Call `run`
+on a script after each change of its training loop, since it observes far more; the script is not edited.
 A finding has the line, the evidence, its cost and the fix; read the manual page of its rule with `explain` before the
 change, which takes a symptom in words too. A rule that was not observed is not clean: run more steps, or more of the
 script. `check` asks quick questions about the model and the data. `prove` measures whether a finding matters in this
@@ -68,7 +69,7 @@ def server(root: Path) -> MCPServer[Any]:
         "truestep", version=__version__, instructions=_INSTRUCTIONS, subscriptions=False, log_level="ERROR"
     )
     tools = Tools(root.resolve())
-    for tool in (tools.run, tools.check, tools.explain, tools.prove, tools.tune):
+    for tool in (tools.lint, tools.run, tools.check, tools.explain, tools.prove, tools.tune):
         made.add_tool(tool)
     return made
 
@@ -83,6 +84,33 @@ class Tools:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._one_at_a_time = anyio.Lock()
+
+    async def lint(
+        self,
+        paths: Annotated[list[str] | None, Field(description="Files and folders; default: the whole folder")] = None,
+        folder: Annotated[str, Field(description="Folder of the paths, at or below that of the server")] = ".",
+        confidence: Annotated[
+            Literal["high", "medium", "low"], Field(description="Least confidence of the findings")
+        ] = "medium",
+        select: Rules = None,
+        ignore: Rules = None,
+        seconds: Annotated[float, Field(description="Limit of the time", ge=1, le=86400)] = 50,
+    ) -> CallToolResult:
+        """Find silent failures in Python files and notebooks without running them; needs no torch.
+
+        Fast: call it after each edit of a training loop. Returns `lint`, with `findings` (rule, line, confidence,
+        help). It sees only what the syntax shows: code without findings is not clean until `run` has observed it.
+        """
+        asked = paths or ["."]
+        place = [self._place(path, folder) for path in asked][0]
+        options = [f"--confidence={confidence}"]
+        options += [f"--select={id}" for id in select or ()] + [f"--ignore={id}" for id in ignore or ()]
+        call = ["lint", "--format=json", "--no-cache", *options, "--", *asked]
+        ended = await bounded.run(call, folder=place, seconds=seconds)
+        document = _document(ended)
+        if document is None:
+            raise ToolError(ended.err.strip() if ended.in_time else f"lint has not ended after {seconds:g} s")
+        return _result({"lint": document})
 
     async def run(
         self,

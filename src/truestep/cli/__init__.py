@@ -111,6 +111,7 @@ COMMANDS: dict[str, Command] = {
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or find rules by symptom."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
     "mcp": Command("truestep.cli.assisting.mcp:mcp", "Serve these commands to a coding assistant."),
+    "lsp": Command("truestep.cli.assisting.lsp:lsp", "Show findings of lint in an editor."),
     "skills": Command("truestep.cli.assisting.skills:skills", "Install skills for coding assistants into a project."),
     "doctor": Command("truestep.cli.doctor:doctor", "Show this machine's setup for training, and how to improve it."),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -19,7 +19,7 @@ from truestep.errors import UnwritableFolder, UsageError
 from truestep.findings import Confidence
 from truestep.fixes.files import StandardInput
 from truestep.lint import baseline as baselines
-from truestep.lint import fixing
+from truestep.lint import fixing, watching
 from truestep.lint.cache import FOLDER, Cache
 from truestep.lint.checking import check
 from truestep.lint.discovery import files
@@ -30,6 +30,16 @@ from truestep.report import NARROWEST, WIDEST
 from truestep.report.color import is_colored
 from truestep.report.fixes import Offer
 from truestep.rules import Rule, rule
+
+_Record = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Compare with a run: leave out what it showed to be harmless.",
+        autocompletion=completion.records,
+    ),
+]
+_Watch = Annotated[bool, typer.Option("--watch", help="Check again after each change of a file, until Ctrl-C.")]
 
 
 def lint(
@@ -60,14 +70,8 @@ def lint(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
     ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Compare with a run: leave out findings that it showed to be harmless.",
-            autocompletion=completion.records,
-        ),
-    ] = None,
+    record: _Record = None,
+    watch: _Watch = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="PATH", help="Path of standard input in the findings.")
     ] = "<stdin>",
@@ -89,6 +93,9 @@ def lint(
     job = _Job(places, options, base, Cache(Path(FOLDER) if cache else None, [one.id for one in _rules(options)]))
     job.stdin_filename, job.record, job.least = stdin_filename, record, Confidence(confidence)
     job.baseline = baseline if write_baseline is None else None
+    if watch:
+        alone = {"--fix": fix, "--diff": diff, "--write-baseline": write_baseline, "--output": options.output}
+        return job.watch(alone, counted=statistics)
     results, stream = job.results(), sys.stdout
     if write_baseline is not None:
         number = baselines.write(write_baseline, results.shown(job.least))
@@ -141,6 +148,31 @@ class _Job:
             yield code
         for path in files([place for place in self.places if str(place) != "-"], self.options.exclude, self.base):
             yield read_code(path)
+
+    def watch(self, others: Mapping[str, object], *, counted: bool) -> int:
+        """Check the files now and after each change, until Ctrl-C.
+
+        Raises:
+            UsageError: an option is given that is for one check only, or standard input is to be checked.
+            PackageMissing: watchfiles is not installed.
+        """
+        wrong = next((name for name, value in others.items() if value), None)
+        if wrong is None and any(str(place) == "-" for place in self.places):
+            wrong = "standard input"
+        if wrong is not None:
+            raise UsageError(
+                f"--watch does not go with {wrong}",
+                expected="expected files and folders that are checked again and again",
+                remedy=f"leave out --watch, or {wrong}",
+            )
+        for _ in watching.rounds(self.places):
+            results = self.results()
+            if sys.stdout.isatty():
+                sys.stdout.write("\x1b[2J\x1b[H")
+            _write(results, self.options, self.least, sys.stdout, counted=counted)
+            sys.stdout.flush()
+            print("watching for changes; Ctrl-C ends", file=sys.stderr, flush=True)
+        return 0
 
     def show_fixes(self, results: Results, *, unsafe: bool) -> int:
         """Show the fixes as a diff; return 1 if there are any."""

@@ -11,6 +11,7 @@
 - `recorded`: suspicions compared with the record of a run.
 - `results`: findings and problems of files.
 - `texts`: the results as text, JSON, SARIF and annotations of GitHub.
+- `watching`: changes of the files, one round for each.
 """
 
 from truestep.lint.engine import lint

@@ -24,7 +24,9 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     for loop in program.roles.steps():
         for step in loop.steps:
             backward = loop.backward_before(step)
-            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step) or _wraps(loop, step, backward):
+            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
+                continue
+            if _wraps(loop, step, backward):
                 continue
             yield Suspicion(
                 step.node,

@@ -1,5 +1,6 @@
-"""Commands for coding assistants.
+"""Commands for coding assistants and editors.
 
 - `mcp`: the server of tools.
 - `skills`: the list of skills, and their installation.
+- `lsp`: the server for editors.
 """

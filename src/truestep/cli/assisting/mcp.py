@@ -21,7 +21,7 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve run, check, explain, prove and tune to a coding assistant, as tools of the Model Context Protocol.
+    """Serve lint, run, check, explain, prove and tune to a coding assistant, as tools of the Model Context Protocol.
 
     The assistant starts this command and talks to it over standard input and output. Each call has a limit of its time,
     and runs in a separate process.

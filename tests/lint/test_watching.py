@@ -1,0 +1,51 @@
+"""`truestep lint --watch`: the findings again after each change, until it is interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from truestep.cli import main
+
+pytest.importorskip("watchfiles")
+
+BAD = """\
+import torch.nn.functional as F
+
+def forward(x):
+    return F.dropout(x, 0.5)
+"""
+
+
+def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("import torch\n", encoding="utf-8")
+    command = [sys.executable, "-u", "-m", "truestep", "lint", "--watch", "--no-cache", "--statistics", "."]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+    ) as process:
+        try:
+            assert process.stdout.readline() == "no failure found in 1 file\n"
+            assert process.stdout.readline().startswith("watching")
+            while True:  # the watch begins a moment after the line
+                path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+                path.write_text(BAD, encoding="utf-8")
+                line = process.stdout.readline()
+                if "functional-dropout-always-on" in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("arguments", [["--fix"], ["--diff"], ["--write-baseline", "base.json"], ["-"]])
+def test_it_goes_with_nothing_that_is_for_one_check(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["lint", "--watch", *arguments]) == 2
+
+    assert "--watch does not go with" in capsys.readouterr().err
