@@ -27,6 +27,7 @@ class Reader:
         self.calls: list[Call] = []
         self.imports: dict[str, str] = {}
         self.bare: list[tuple[ast.Attribute, Context, int]] = []
+        self._heads: dict[tuple[Scope, str], str | None] = {}
         self._order = 0
         self._context = Context(self.module)
         self._statement: ast.stmt = ast.Pass()
@@ -40,26 +41,43 @@ class Reader:
                 self._block(body)
             else:
                 self._expression(body)
+        self._heads.clear()  # names were looked up while the file was read
+        called = any(call.method == "__import__" for call in self.calls)
         for call in self.calls:
-            call.name = self.qualified(call.node.func, call.scope)
+            if call.key:
+                call.name = self._named(call.key, f".{call.method}", call.scope)
+            elif type(call.node.func) is ast.Name:
+                call.name = self._named(call.method, "", call.scope)
+            elif called:
+                call.name = _of_import(call.node.func)
 
     def qualified(self, node: ast.expr, scope: Scope) -> str:
         """Return the qualified name of an expression; "" unless its first name is imported or built in."""
         text = dotted(node)
         if not text:
             return _of_import(node)
-        head, dot, rest = text.partition(".")
+        return self._named(text, "", scope)
+
+    def _named(self, text: str, rest: str, scope: Scope) -> str:
+        """Return the qualified name of a chain of names, given as its first part and the rest with its dot."""
+        head, dot, inner = text.partition(".")
+        place = (scope, head)
+        if place not in self._heads:
+            self._heads[place] = self._head(head, scope)
+        full = self._heads[place]
+        if full is None:
+            return "" if dot or rest else head
+        return documented(f"{full}{dot}{inner}{rest}") if full else ""
+
+    def _head(self, head: str, scope: Scope) -> str | None:
+        """Return the module or object that an imported name means; "" for other names of the file, None if unbound."""
         place: Scope | None = scope
         while place is not None:
             known = place.bindings.get(head)
             if known is not None and (place.kind != "class" or place is scope):
-                if all(one.how == "import" for one in known):
-                    return documented(f"{self.imports[head]}{dot}{rest}")
-                return ""
+                return self.imports[head] if all(one.how == "import" for one in known) else ""
             place = place.parent
-        if head in self.imports:
-            return documented(f"{self.imports[head]}{dot}{rest}")
-        return "" if dot else head
+        return self.imports.get(head)
 
     # Statements
 
