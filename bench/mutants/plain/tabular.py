@@ -1,4 +1,4 @@
-"""Prices of houses: a flat script, arrays of numpy, targets on a scale of their own, best weights kept, errors in units."""
+"""Prices of houses: a flat script, arrays of numpy, standardised targets, best weights kept, errors in units."""
 
 import copy
 

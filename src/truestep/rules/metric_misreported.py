@@ -51,7 +51,7 @@ class MetricMisreported(Rule):
     reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
     multiply by 100.
 
-    Also reports averages of losses and errors by what their loop adds up: means of batches that are divided by the
+    Also reports averages of losses and errors by the sums of their loop: means of batches that are divided by the
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
     batches that adds to sums and ends in a ``return`` or ``break`` in its first pass: the figure is that of one batch.
 

@@ -57,7 +57,7 @@ _HOW = {
     ),
     "padding": (
         "padded positions count in a metric, and not in the loss",
-        "count only positions whose target is not the padding",
+        "leave out positions with padding as target",
     ),
     "itself": (
         "a metric compares values with themselves",
@@ -82,7 +82,7 @@ class MetricOffTarget(Rule):
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
     that get predictions first and targets second; predictions that follow the targets at a correlation of 0.9 with an
     error of more than twice the spread of the targets, if these are on another scale than those of the training; and
-    values that are compared with themselves. It reports accuracies that count positions whose target is the class that
+    values that are compared with themselves. It reports accuracies that count positions with the class as target that
     every loss of the training leaves out.
 
     Why it matters

@@ -3,9 +3,9 @@
 loops        the loop around a call: a sum that each pass overwrites
 last_pass    a metric of the last batch of such a loop
 comparisons  compares results with targets: shapes, dimensions, scores in place of classes, rows of other samples
-averages     averages over a loop: what its passes add up, and what the sum is divided by
+averages     averages over a loop: the sums of its passes, and their divisors
 scales       predictions and targets of a figure next to the targets of the training: their scale, their padding
-units        what a value measures: differences, their sizes, sums and means of these
+units        units of values: differences, their sizes, sums and means of these
 statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user
 values       values of the repeated statements, and the operations that are repeated

@@ -1,4 +1,4 @@
-"""Averages over a loop of evaluation: which sums its passes add to, and what they are divided by behind it.
+"""Averages over a loop of evaluation: the sums of its passes, and their divisors behind it.
 
 A sum grows by a mean, a sum or a number in each pass. Behind the loop it is divided by a number that grows by the rows
 of a batch, by its elements or by one, or by the length of the data or of the loader.
@@ -23,7 +23,7 @@ class Sums:
     """Variables that one pass of a loop adds to.
 
     Attributes:
-        made: variable to what was added, of values made from the result.
+        made: variable to the value that was added, if it was made from the result.
         numbers: variable to the number that was added.
         mixed: variables that the pass adds to in several ways.
     """
@@ -141,12 +141,12 @@ def divisor_of(
     known: Callable[[ast.AST], Value | None],
     torch: Any,
 ) -> str:
-    """Return what a divisor counts: "batches", "rows" (or parts of a batch), "elements", "samples" (of all), or "".
+    """Return the unit of a divisor: "batches", "rows" (or parts of a batch), "elements", "samples" (of all), or "".
 
     Args:
         node: the divisor.
         loop: the loop before it.
-        sums: what one pass of the loop adds to.
+        sums: the variables that one pass of the loop adds to.
         rows: number of rows of the result in that pass.
         elements: number of its elements.
         known: returns the value of an expression.

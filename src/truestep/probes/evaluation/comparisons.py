@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from time import perf_counter
+from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -31,7 +31,7 @@ _CALLS_LATER = 2
 _EVALUATIONS = 8
 """Evaluations that are followed, of one line."""
 _WHOLE_S = 0.25
-"""Time in which further calls of an evaluation are followed, so that all of it is known."""
+"""Processor time in which further calls of an evaluation are followed, so that all of it is known."""
 _MOST_CLASSES = 1000
 _MOST_LINES = 32
 _LARGEST = 1 << 22
@@ -104,7 +104,7 @@ class Comparisons:
                 figures.missed()
             return
         left.calls -= left.calls > 0
-        began = perf_counter()
+        began = thread_time()
         self._found, self._model, self._called = [], model, site
         self._samples, self._frame, self._scored = int(first.shape[0]), frame, set()
         try:
@@ -117,7 +117,7 @@ class Comparisons:
         except Refused:
             self._found.clear()
         self._frame = None
-        self._spent_s += perf_counter() - began
+        self._spent_s += thread_time() - began
         if figures is not None:
             figures.counted(self._found)
         for event in self._found:

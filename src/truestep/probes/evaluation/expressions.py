@@ -136,7 +136,7 @@ class Expressions(ABC):
         raise Unknown
 
     def _measure(self, name: str, values: list[Value], named: dict[str, Value], found: Value, node: ast.expr) -> Value:
-        """Set what a value measures, and hand on the mistake that it shows."""
+        """Set the unit of a value, and hand on the mistake that it shows."""
         before = values[0].made if values else None
         mistake = measured(name, values, named, found, self._run.samples, self._torch)
         after = found.made

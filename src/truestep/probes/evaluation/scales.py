@@ -91,7 +91,7 @@ class Scales:
 
 
 def cancels(pair: tuple[Any, Any] | None, torch: Any, line: str) -> bool:
-    """Return True if both signs of errors cancel in a figure that is no bias or calibration by its line or targets."""
+    """Return True if both signs of errors cancel by mistake: not in a bias or a calibration, by its line or targets."""
     if pair is None or not isinstance(pair[1], torch.Tensor) or len(pair[1].unique()) <= _BINARY:
         return False
     return _ON_PURPOSE.search(line.lower()) is None

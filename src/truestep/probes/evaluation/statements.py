@@ -27,7 +27,7 @@ _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.Functio
 Judge = Callable[[str, Value, Value, ast.expr, str], None]
 """Gets the comparisons: operation, both sides, their expression and its file."""
 Tell = Callable[[str, Made | None, ast.AST, str, str], None]
-"""Gets a mistake of a figure: its kind, what it measures, the expression, its file, and its source."""
+"""Gets a mistake of a figure: its kind, the value, the expression, its file, and its source."""
 Score = Callable[[Made, Any, ast.expr, str], None]
 """Gets rows of the result that are compared with targets: the rows, the targets, the expression and its file."""
 

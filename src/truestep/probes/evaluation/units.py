@@ -1,7 +1,7 @@
-"""What a value measures that was made from the result of a model: differences, their sizes, sums and means of these.
+"""Units of values that are made from the result of a model: differences, their sizes, sums and means of these.
 
 A figure of an evaluation is a sum over samples or a mean over them. The unit of a value follows from the operations
-that made it, whatever the names and the style of a program.
+that made it, for any names and any style of a program.
 """
 
 from __future__ import annotations

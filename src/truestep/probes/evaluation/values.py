@@ -56,7 +56,7 @@ class Made:
     by: tuple[Any, str] | None = field(default=None, compare=False)
     """The index that selected its rows, with its source; None if all are there."""
     unit: str = ""
-    """What it measures: "difference" (of predictions and targets), "size" (of each), "sum" or "mean" of sizes, "root"
+    """Its unit: "difference" (of predictions and targets), "size" (of each), "sum" or "mean" of sizes, "root"
     of a mean, "net" (sum of differences), "spread" (of predictions around their mean); empty for others."""
     kind: str = ""
     """Of sizes and their sums: "right" (comparisons of classes), "error" (of numbers), "loss", "spread"."""
