@@ -12,7 +12,13 @@ from truestep.cli import main
 
 pytest.importorskip("watchfiles")
 
-BAD = "import torch\nx = torch.nn.functional.dropout(x, 0.5)\n"
+BAD = """\
+import torch
+import torch.nn.functional as F
+
+model = torch.nn.Linear(2, 2)
+F.cross_entropy(torch.softmax(model(x), 1), y).backward()
+"""
 
 
 def _save_again_and_again(path, enough):
@@ -37,7 +43,7 @@ def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
             writer = threading.Thread(target=_save_again_and_again, args=(path, saved))
             writer.start()
             try:
-                assert any("functional-dropout-always-on" in line for line in process.stdout)
+                assert any("softmax-before-cross-entropy" in line for line in process.stdout)
             finally:
                 saved.set()
                 writer.join()
