@@ -9,6 +9,7 @@ TrueStepError
 │   ├── UnknownTemplate  unknown name of a starter program
 │   ├── FileExists       an output file already exists
 │   ├── UnwritableFolder
+│   ├── BadBaseline      a baseline of lint that is missing or in another format
 │   ├── BadConfiguration
 │   ├── UnknownPrecision
 │   ├── UnknownDevice    unknown device, or one that this machine lacks

@@ -1,4 +1,4 @@
-"""Files: which are checked, and what becomes of those that cannot be."""
+"""Files: those that are checked, and the problems of those that cannot be."""
 
 import os
 import sys

@@ -287,3 +287,42 @@ def test_methods_that_are_named_and_not_called():
         """
     )
     assert found(text) == {"step-without-backward"}
+
+
+def test_state_dict_of_another_function_is_no_copy_of_the_loaded_one():
+    text = planted("flat", None) + textwrap.dedent(
+        """
+            if right > 3:
+                state = model.state_dict()
+                torch.save(state, "best.pt")
+
+
+        def load():
+            state = torch.load("best.pt")
+            model.load_state_dict(state)
+        """
+    )
+    assert found(text) == set()
+
+
+def test_step_of_a_wrapper_is_left_to_its_callers():
+    text = textwrap.dedent(
+        """
+        import torch
+
+        class Scaler:
+            def __init__(self):
+                self._scaler = torch.amp.GradScaler()
+
+            def __call__(self, loss, optimizer):
+                self._scaler.scale(loss).backward()
+                self._scaler.step(optimizer)
+                self._scaler.update()
+        """
+    )
+    assert found(text) == set()
+
+
+def test_seed_of_an_evaluation_is_left_alone():
+    text = planted("functions", None).replace("    right = 0\n", "    right = 0\n    torch.manual_seed(1)\n")
+    assert found(text) == set()

@@ -58,6 +58,8 @@ def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
 def test_it_goes_with_nothing_that_is_for_one_check(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
 
-    assert main(["lint", "--watch", *arguments]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["lint", "--watch", *arguments])
 
+    assert ended.value.code == 2
     assert "--watch does not go with" in capsys.readouterr().err

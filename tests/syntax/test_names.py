@@ -1,4 +1,4 @@
-"""Qualified names: what an alias, an attribute or a star means."""
+"""Qualified names: the meaning of aliases and attributes."""
 
 import ast
 

@@ -96,7 +96,7 @@ COMMANDS: dict[str, Command] = {
         "Test whether a script is reproducible, and show the first difference.",
         _SCRIPTS_OWN,
     ),
-    "new": Command("truestep.cli.new:new", "Write a training program to start from."),
+    "new": Command("truestep.cli.learning.new:new", "Write a training program to start from."),
     "exercise": Command(
         "truestep.cli.learning.exercise:exercise_command",
         "Write an exercise: a script with one failure to find.",

@@ -35,7 +35,7 @@ _Record = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Compare with a run: leave out what it showed to be harmless.",
+        help="Compare with a run: leave out findings that it showed to be harmless.",
         autocompletion=completion.records,
     ),
 ]

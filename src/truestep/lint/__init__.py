@@ -9,7 +9,7 @@
 - `notebooks`: the code of a notebook as one text, and the cell of each line.
 - `reading`: the text of a file, or the reason that it cannot be checked.
 - `recorded`: suspicions compared with the record of a run.
-- `results`: what the engine returns.
+- `results`: findings and problems of files.
 - `texts`: the results as text, JSON, SARIF and annotations of GitHub.
 - `watching`: changes of the files, one round for each.
 """

@@ -20,7 +20,7 @@ def read(path: Path) -> Counter[Entry]:
     """Return the entries of a baseline, with their numbers.
 
     Raises:
-        BadBaseline: the file is missing or is no baseline.
+        BadBaseline: the file is missing or has another format.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

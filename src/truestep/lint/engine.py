@@ -16,7 +16,7 @@ from truestep import source
 from truestep.events import Site
 from truestep.findings import Finding, Mark, Seen
 from truestep.lint.notebooks import Notebook, notebook_of
-from truestep.lint.reading import decoded, matters, text_of
+from truestep.lint.reading import decoded, has_comments, matters, text_of
 from truestep.lint.results import FileResults, Problem
 from truestep.rules import Rule, all_rules
 from truestep.syntax import Program, Scope, Suspicion
@@ -104,7 +104,7 @@ def lint(text: str, path: str = "<text>", rules: Sequence[type[Rule]] | None = N
 
 def suppressed(code: Code, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return findings marked as suppressed where a comment of the file allows them."""
-    if "truestep:" not in code.text.lower():
+    if not has_comments(code.text):
         return findings
     file = source.SourceFile.from_text(code.path, code.text)
     marked = []
@@ -117,7 +117,7 @@ def suppressed(code: Code, findings: tuple[Finding, ...]) -> tuple[Finding, ...]
 
 def complaints(code: Code) -> tuple[Problem, ...]:
     """Return the mistakes in the suppression comments of a file."""
-    if "truestep:" not in code.text.lower():
+    if not has_comments(code.text):
         return ()
     file = source.SourceFile.from_text(code.path, code.text)
     found = []

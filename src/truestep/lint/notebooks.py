@@ -39,7 +39,7 @@ class Notebook:
 
 
 def notebook_of(path: str, text: str) -> Notebook | Problem:
-    """Return the code of a notebook; a problem if the text is no notebook of Python."""
+    """Return the code of a notebook; a problem if the text is not a notebook."""
     try:
         document = json.loads(text)
         cells = document["cells"]

@@ -143,7 +143,7 @@ def _sarif(results: Results, least: Confidence) -> dict[str, Any]:
 
 
 def _to_notebook(place: dict[str, Any]) -> None:
-    """Name the notebook, not its cell, which is no file."""
+    """Name the notebook in place of its cell."""
     artifact = place["artifactLocation"]
     match = re.match(r"^(.*\.ipynb)%3Acell%20(\d+)$", artifact["uri"])
     if match:

@@ -18,6 +18,7 @@ from truestep.syntax import (
     Suspicion,
     argument,
     dotted,
+    evaluates,
     names_in,
     part_of,
 )
@@ -61,7 +62,7 @@ _STATISTIC = re.compile(r"\.(?:mean|std|min|max|amin|amax|var|median|quantile)\(
 
 
 def _by_hand(program: Program) -> Iterator[Suspicion]:
-    """Yield tables that are standardised as a whole before they are cut, and parts with statistics of their own."""
+    """Yield tables that are standardised as a whole before they are cut, and parts that are scaled separately."""
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             for one in bindings:
@@ -168,6 +169,10 @@ def seed_in_training_loop(program: Program) -> Iterator[Suspicion]:
         loop = _loop_around(call, program)
         if loop is None or any(one.method in ("set_rng_state", "fork_rng") for one in call.scope.calls):
             continue
+        if evaluates(call.scope.name) or any(
+            name.endswith(("no_grad", "inference_mode")) for name in call.scope.decorators
+        ):
+            continue
         operations = program.flow.of_loop(loop)
         trains = {one.act for one in operations} >= {Act.STEP, Act.BACKWARD}
         if not trains or _builds(loop, program):
@@ -267,7 +272,7 @@ def _whole(loop: Loop, program: Program) -> bool:
 
 
 def sampler_epoch_not_set(program: Program) -> Iterator[Suspicion]:
-    """Yield distributed samplers whose epoch is never set."""
+    """Yield distributed samplers without a call that sets their epoch."""
     made = program.named("torch.utils.data.DistributedSampler")
     if not made or program.method("set_epoch") or "set_epoch" in program.text:
         return

@@ -68,7 +68,7 @@ def _loop_of(call: Call, program: Program) -> Training | None:
 
 
 def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
-    """Return the names whose value a pass of a loop reads from the pass before, with the assignment."""
+    """Return the names that carry a value from one pass of a loop to the next, with the assignment."""
     found = []
     scope = loop.scope
     for key, bindings in scope.bindings.items():
@@ -96,7 +96,7 @@ def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
 
 
 def graph_cut(program: Program) -> Iterator[Suspicion]:
-    """Yield losses that are made to require a gradient by hand, and layers whose result is detached in `forward`."""
+    """Yield losses that are made to require a gradient by hand, and results of layers that `forward` detaches."""
     yield from _detached_layers(program)
     yield from _made_again(program)
     for scope in program.scopes:

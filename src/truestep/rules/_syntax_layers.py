@@ -119,7 +119,7 @@ def _linear(node: ast.expr, around: Call, program: Program) -> Call | None:
 
 
 def _input(call: Call, program: Program) -> Call | None:
-    """Return the call whose result a layer gets, if nothing else reads it."""
+    """Return the call that makes the input of a layer, if nothing else reads it."""
     if not isinstance(call.node.func, ast.Attribute) or call.key != "self" or len(call.node.args) != 1:
         return None
     value = call.node.args[0]
@@ -173,7 +173,7 @@ def symmetric_initialisation(program: Program) -> Iterator[Suspicion]:
 
 
 def _all_parameters(name: str, call: Call) -> str:
-    """Return the model whose parameters a name goes through; "" for other names, and under a condition."""
+    """Return the model if a name goes through its parameters; "" for other names, and under a condition."""
     bindings = call.scope.bindings.get(name, [])
     if not name or call.context.guards:
         return ""
@@ -322,7 +322,7 @@ def _sliced(program: Program) -> Iterator[Suspicion]:
 
 
 def _parts(node: ast.expr) -> list[str]:
-    """Return the parts of a model whose parameters an expression lists; empty if it lists anything else."""
+    """Return the parts of a model, if an expression lists their parameters; empty if it lists anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters":
         key = dotted(node.func.value)
         return [key] if key.count(".") >= 1 and not key.startswith("self.") else []

@@ -1,4 +1,4 @@
-"""Losses and what they get, from the syntax."""
+"""Losses and their inputs, from the syntax."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def train_mode_not_restored(program: Program) -> Iterator[Suspicion]:
     """Yield training forwards in a loop that sets eval mode behind them and never train mode."""
     yield from named_only(program, "the model stays in eval mode", "train", Kind.MODEL)
     yield from _always_in_eval(program)
-    if not program.method("eval") or _switches(program) or not program.method("backward"):
+    if not program.method("eval") or _switches(program) or not program.roles.trainings():
         return
     for loop in program.loops:
         operations = program.flow.of_loop(loop)

@@ -13,7 +13,7 @@ def named_only(program: Program, harm: str, method: str, kind: Kind | None = Non
 
     Args:
         program: the file.
-        harm: what does not happen, for the message.
+        harm: the consequence, for the message.
         method: name of the method.
         kind: the kind of the object that the method belongs to; None for any object.
     """

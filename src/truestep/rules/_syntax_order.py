@@ -34,7 +34,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
                 "updates with the sum of all gradients so far",
                 f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
                 ((backward.node, "adds to the gradients of earlier steps"),),
-                _confidence(loop, step),
+                _confidence(loop, step) if loop.loop is not None else _of_function(loop),
             )
 
 
@@ -45,7 +45,7 @@ def _wraps(loop: Training, step: Step, backward: Operation) -> bool:
 
 
 def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
-    """Yield steps in a loop over batches whose gradients are cleared in the loop around it only."""
+    """Yield steps in a loop over batches if only the loop around it clears the gradients."""
     for loop in program.roles.trainings():
         for step in loop.steps:
             backward = loop.backward_before(step)
@@ -82,7 +82,7 @@ def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
                 yield Suspicion(
                     clear.node,
                     "the gradients are cleared after the backward pass and before the step",
-                    "clears what the backward pass has computed",
+                    "clears the gradients of the backward pass",
                     f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
                     ((backward.node, "computes the gradients"), (step.node, "updates without them")),
                     _confidence(loop, step),
@@ -196,6 +196,12 @@ def _disabled(step: Step, program: Program) -> bool:
     made = program.call_at.get(program.values.origin(call.receiver, call.context, call.order)[0])
     enabled = None if made is None else made.argument(-1, "enabled")
     return isinstance(enabled, ast.Constant) and not enabled.value
+
+
+def _of_function(loop: Training) -> Confidence:
+    """Return the confidence for a function that this file does not call: its caller may clear the gradients."""
+    framework = loop.scope.name.endswith(".training_step")
+    return Confidence.MEDIUM if framework else Confidence.LOW
 
 
 def _confidence(loop: Training, step: Step) -> Confidence:

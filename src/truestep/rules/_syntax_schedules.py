@@ -221,6 +221,10 @@ def _of_one_batch(name: str, call: Call, program: Program) -> bool:
 
 def scheduler_stepped_twice(program: Program) -> Iterator[Suspicion]:
     """Yield second steps of a schedule in one pass of a loop."""
+    if not any(
+        program.kinds.is_a(call.receiver, Kind.SCHEDULER, call.context, call.order) for call in program.method("step")
+    ):
+        return
     for loop in program.loops:
         seen: dict[str, Operation] = {}
         for one in program.flow.of_loop(loop):

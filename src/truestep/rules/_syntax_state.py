@@ -30,6 +30,9 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         load = next((one for one in program.method("load_state_dict") if _passes(one, key, call)), None)
         if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
             continue
+        seen = program.values.reaching(key, load.context, load.order) or []
+        if all(one.value is not call.node for one in seen):
+            continue
         best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
         uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
         first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)

@@ -117,6 +117,8 @@ def _second_steps(program: Program) -> Iterator[Suspicion]:
 
 def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
     """Yield clears in the loop over batches of gradients that are used behind this loop only."""
+    if not program.method("zero_grad") or not program.roles.trainings():
+        return
     for outer in program.loops:
         operations = program.flow.of_loop(outer)
         steps = [one for one in operations if one.act is Act.STEP and one.loops[-1] is outer and not one.via]
@@ -130,9 +132,9 @@ def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
         loop = clears[0].loops[-1]
         if clears[0].guards != loop.guards or passes[0].guards != loop.guards or steps[0].order < loop.last:
             continue
-        if not program.roles.over_batches(loop) or any(
-            one.act is Act.BACKWARD and one not in passes for one in operations
-        ):
+        if isinstance(loop.node, ast.While) or any(isinstance(node, ast.Break) for node in ast.walk(loop.node)):
+            continue
+        if any(one.act is Act.BACKWARD and one not in passes for one in operations) or program.mentions(".grad"):
             continue
         yield Suspicion(
             clears[0].node,
@@ -186,7 +188,7 @@ def _only_cleared(key: str, program: Program) -> list[Call]:
 
 
 def accumulation_not_normalised(program: Program) -> Iterator[Suspicion]:
-    """Yield backward passes of several batches for one step whose loss is not divided by their number."""
+    """Yield backward passes of several batches for one step, if no loss is divided by their number."""
     for loop in program.roles.trainings():
         steps = loop.direct(Act.STEP)
         if loop.loop is None or len(steps) != 1 or len(loop.steps) != 1 or not program.roles.over_batches(loop.loop):
@@ -294,7 +296,8 @@ def _scaler(call: Call | None) -> str:
 
 def worst_weights_kept(program: Program) -> Iterator[Suspicion]:
     """Yield conditions that keep the weights of a larger loss or a smaller accuracy."""
-    for node in ast.walk(program.tree) if program.method("state_dict") else ():
+    branches = {guard.node: None for call in program.method("state_dict") for guard in call.context.guards}
+    for node in branches:
         if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
             continue
         sides = (dotted(node.test.left), dotted(node.test.comparators[0]))
@@ -395,6 +398,8 @@ def loss_differentiated_twice(program: Program) -> Iterator[Suspicion]:
 
 def sum_overwritten(program: Program) -> Iterator[Suspicion]:
     """Yield losses of the parts of a sequence that overwrite their sum, and sums that are never set to zero again."""
+    if not program.method("backward"):
+        return
     for loop in program.loops:
         for key, bindings in loop.scope.bindings.items():
             inside = [one for one in bindings if one.context.loop is loop]
@@ -475,7 +480,7 @@ def _quotient(value: ast.expr | None, key: str) -> bool:
 
 
 def training_on_evaluation_data(program: Program) -> Iterator[Suspicion]:
-    """Yield training loops over a loader for the evaluation, in files whose training loader is never read."""
+    """Yield training loops over a loader for the evaluation, in files with a training loader that is never read."""
     built: dict[str, Call] = {}
     for call in program.named("torch.utils.data.DataLoader"):
         statement = call.statement

@@ -1,4 +1,4 @@
-"""The model of a file of training code, from its syntax alone: what rules query to suspect failures.
+"""The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
@@ -8,13 +8,14 @@
 - `places`: scopes, loops, calls and bindings.
 - `program`: the model, built once per file, with indexes of calls.
 - `reader`: the one pass over the tree.
-- `training`: a training loop, and what happens to the gradients of its steps.
-- `suspicion`: what a rule yields.
+- `training`: a training loop, and the gradients of its steps.
+- `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
 """
 
 from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
+from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
@@ -38,6 +39,7 @@ __all__ = [
     "Training",
     "argument",
     "dotted",
+    "evaluates",
     "names_in",
     "part_of",
 ]

@@ -346,7 +346,7 @@ def _renamed(key: str, names: dict[str, str]) -> str:
 
 
 def _clears(binding: Binding) -> str | None:
-    """Return the object whose gradient an assignment removes; None for other assignments."""
+    """Return the object that loses its gradient by an assignment; None for other assignments."""
     if binding.how != "=" or not binding.key.endswith(".grad"):
         return None
     return binding.key.removesuffix(".grad")

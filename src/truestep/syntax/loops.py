@@ -32,18 +32,26 @@ class Loops:
         """Return the innermost loops around steps of optimizers, in the function itself or one that it calls."""
         if self._trainings is None:
             self._trainings = []
-            if self._program.method("step"):
+            if self._steps():
                 for loop in self._program.loops:
                     operations = self._program.flow.of_loop(loop)
                     if any(one.act is Act.STEP and one.loops[-1] is loop for one in operations):
                         self._trainings.append(Training(self._program, loop.scope, loop, operations))
         return self._trainings
 
+    def _steps(self) -> bool:
+        """Return True if anything in the file may be a step of an optimizer."""
+        for call in self._program.method("step"):
+            guess = self._program.kinds.receiver(call)
+            if guess is not None and guess.kind in (Kind.OPTIMIZER, Kind.SCALER):
+                return True
+        return False
+
     def steps(self) -> list[Training]:
         """Return the training loops, and functions with a step outside of loops that this file does not call."""
         if self._functions is None:
             self._functions = []
-            for scope in self._program.functions() if self._program.method("step") else ():
+            for scope in self._program.functions() if self._steps() else ():
                 operations = self._program.flow.operations(scope)
                 if any(one.act is Act.STEP and not one.loops for one in operations):
                     if not self._program.calls_of(scope):
@@ -62,7 +70,7 @@ class Loops:
                 yield loop
 
     def over_loader(self, loop: Loop) -> Call | ast.expr | None:
-        """Return the loader that a loop reads, also through `enumerate`, `tqdm` and `zip`; None if it is no loader."""
+        """Return the loader that a loop reads, also through `enumerate`, `tqdm` and `zip`; None for other loops."""
         if isinstance(loop.node, ast.While):
             return None
         node = loop.node.iter

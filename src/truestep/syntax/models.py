@@ -1,4 +1,4 @@
-"""Models that a file defines: their layers, and what their `forward` returns last."""
+"""Models that a file defines: their layers, and the last operation of their `forward`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Models:
         return found if self._layers(node, context, order, found, 0) else None
 
     def collect(self, node: ast.expr, context: Context, order: int, found: set[str]) -> bool:
-        """Add the names of the classes of layers in a module to a set, and return True if there are no others."""
+        """Add the names of the classes of layers in a module to a set, and return True if they are all known."""
         return self._layers(node, context, order, found, 0)
 
     def layers_of(self, owner: Scope) -> set[str] | None:

@@ -42,7 +42,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class Context:
-    """What surrounds a call or a binding in its function."""
+    """Surroundings of a call or a binding in its function."""
 
     scope: Scope
     loop: Loop | None = None

@@ -85,7 +85,7 @@ class Program:
         return found if len(names) == 1 else sorted(found, key=lambda call: call.order)
 
     def method(self, *names: str) -> list[Call]:
-        """Return the calls by the last part of the function's name, whatever it belongs to."""
+        """Return the calls by the last part of the function's name, for any object."""
         return [call for name in names for call in self._methods.get(name, ())]
 
     def names(self) -> Iterator[str]:

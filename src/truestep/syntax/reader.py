@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from truestep.syntax.names import documented, dotted, imported
 from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
@@ -26,6 +27,7 @@ class Reader:
         self.calls: list[Call] = []
         self.imports: dict[str, str] = {}
         self.bare: list[tuple[ast.Attribute, Context, int]] = []
+        self._heads: dict[tuple[Scope, str], str | None] = {}
         self._order = 0
         self._context = Context(self.module)
         self._statement: ast.stmt = ast.Pass()
@@ -39,26 +41,43 @@ class Reader:
                 self._block(body)
             else:
                 self._expression(body)
+        self._heads.clear()  # names were looked up while the file was read
+        called = any(call.method == "__import__" for call in self.calls)
         for call in self.calls:
-            call.name = self.qualified(call.node.func, call.scope)
+            if call.key:
+                call.name = self._named(call.key, f".{call.method}", call.scope)
+            elif type(call.node.func) is ast.Name:
+                call.name = self._named(call.method, "", call.scope)
+            elif called:
+                call.name = _of_import(call.node.func)
 
     def qualified(self, node: ast.expr, scope: Scope) -> str:
         """Return the qualified name of an expression; "" unless its first name is imported or built in."""
         text = dotted(node)
         if not text:
             return _of_import(node)
-        head, dot, rest = text.partition(".")
+        return self._named(text, "", scope)
+
+    def _named(self, text: str, rest: str, scope: Scope) -> str:
+        """Return the qualified name of a chain of names, given as its first part and the rest with its dot."""
+        head, dot, inner = text.partition(".")
+        place = (scope, head)
+        if place not in self._heads:
+            self._heads[place] = self._head(head, scope)
+        full = self._heads[place]
+        if full is None:
+            return "" if dot or rest else head
+        return documented(f"{full}{dot}{inner}{rest}") if full else ""
+
+    def _head(self, head: str, scope: Scope) -> str | None:
+        """Return the module or object that an imported name means; "" for other names of the file, None if unbound."""
         place: Scope | None = scope
         while place is not None:
             known = place.bindings.get(head)
             if known is not None and (place.kind != "class" or place is scope):
-                if all(one.how == "import" for one in known):
-                    return documented(f"{self.imports[head]}{dot}{rest}")
-                return ""
+                return self.imports[head] if all(one.how == "import" for one in known) else ""
             place = place.parent
-        if head in self.imports:
-            return documented(f"{self.imports[head]}{dot}{rest}")
-        return "" if dot else head
+        return self.imports.get(head)
 
     # Statements
 
@@ -78,62 +97,65 @@ class Reader:
     def _read(self, node: ast.stmt) -> None:
         self._statement = node
         self._order += 1
-        match node:
-            case ast.Expr():
-                if type(node.value) is ast.Attribute:
-                    self.bare.append((node.value, self._context, self._order))
-                self._expression(node.value)
-            case ast.Assign():
-                self._expression(node.value)
-                for target in node.targets:
-                    self._bind(target, node.value, node)
-            case ast.AugAssign():
-                self._expression(node.value)
-                self._expression(node.target)
-                self._bind(node.target, node.value, node, "augmented", operator=type(node.op).__name__)
-            case ast.AnnAssign():
-                if node.value is not None:
-                    self._expression(node.value)
-                    self._bind(node.target, node.value, node)
-            case ast.If():
-                self._expression(node.test)
-                self._branch(node, 0, node.body)
-                self._branch(node, 1, node.orelse)
-            case ast.For() | ast.AsyncFor():
-                self._expression(node.iter)
-                self._loop(node)
-            case ast.While():
-                self._loop(node)
-            case ast.With() | ast.AsyncWith():
-                self._with(node)
-            case ast.Return():
-                if node.value is not None:
-                    self._expression(node.value)
-                    self._context.scope.returns.append((node.value, self._context, self._order))
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._function(node)
-            case ast.ClassDef():
-                self._class(node)
-            case ast.Import() | ast.ImportFrom():
-                for name, full in imported(node).items():
-                    self.imports[name] = full
-                    self._note(Binding(name, None, "import", node, self._context, self._order))
-            case ast.Try() | ast.TryStar():
-                self._try(node)
-            case ast.Match():
-                self._expression(node.subject)
-                for number, case in enumerate(node.cases):
-                    self._branch(node, number, case.body)
-            case ast.Delete():
-                for target in node.targets:
-                    if key := dotted(target):
-                        self._note(Binding(key, None, "del", node, self._context, self._order))
-            case ast.Global() | ast.Nonlocal():
-                self._context.scope.globals.update(node.names)
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expression(child)
+        reader = _STATEMENTS.get(type(node))
+        if reader is not None:
+            reader(self, node)
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._expression(child)
+
+    def _alone(self, node: ast.Expr) -> None:
+        if type(node.value) is ast.Attribute:
+            self.bare.append((node.value, self._context, self._order))
+        self._expression(node.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        self._expression(node.value)
+        for target in node.targets:
+            self._bind(target, node.value, node)
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        self._expression(node.value)
+        self._expression(node.target)
+        self._bind(node.target, node.value, node, "augmented", operator=type(node.op).__name__)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+            self._bind(node.target, node.value, node)
+
+    def _if(self, node: ast.If) -> None:
+        self._expression(node.test)
+        self._branch(node, 0, node.body)
+        self._branch(node, 1, node.orelse)
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self._expression(node.iter)
+        self._loop(node)
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+            self._context.scope.returns.append((node.value, self._context, self._order))
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for name, full in imported(node).items():
+            self.imports[name] = full
+            self._note(Binding(name, None, "import", node, self._context, self._order))
+
+    def _match(self, node: ast.Match) -> None:
+        self._expression(node.subject)
+        for number, case in enumerate(node.cases):
+            self._branch(node, number, case.body)
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if key := dotted(target):
+                self._note(Binding(key, None, "del", node, self._context, self._order))
+
+    def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
+        self._context.scope.globals.update(node.names)
 
     def _guarded(self, guard: Guard) -> Context:
         now = self._context
@@ -359,6 +381,32 @@ class Reader:
         else:
             self._expression(node.elt)
         self._context = before
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Reader, Any], None]] = {
+    ast.Expr: Reader._alone,
+    ast.Assign: Reader._assign,
+    ast.AugAssign: Reader._augment,
+    ast.AnnAssign: Reader._annotated,
+    ast.If: Reader._if,
+    ast.For: Reader._for,
+    ast.AsyncFor: Reader._for,
+    ast.While: Reader._loop,
+    ast.With: Reader._with,
+    ast.AsyncWith: Reader._with,
+    ast.Return: Reader._return,
+    ast.FunctionDef: Reader._function,
+    ast.AsyncFunctionDef: Reader._function,
+    ast.ClassDef: Reader._class,
+    ast.Import: Reader._import,
+    ast.ImportFrom: Reader._import,
+    ast.Try: Reader._try,
+    ast.TryStar: Reader._try,
+    ast.Match: Reader._match,
+    ast.Delete: Reader._delete,
+    ast.Global: Reader._outer,
+    ast.Nonlocal: Reader._outer,
+}
 
 
 def _of_import(node: ast.expr) -> str:

@@ -1,4 +1,4 @@
-"""A training loop, or a function that takes one step: what happens to the gradients between two steps."""
+"""A training loop, or a function that takes one step: the gradients between two steps."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Training:
         return Step(one, one.key or dotted(node) or "optimizer", built, sure, bool(inside))
 
     def model(self, step: Step) -> str:
-        """Return the text of the model whose parameters an optimizer was built on; "" if it is not one model."""
+        """Return the text of the model that an optimizer was built on; "" if it is not one model."""
         return "" if step.built is None else _model(step.built)
 
     def backward_before(self, step: Step) -> Operation | None:
