@@ -1,4 +1,4 @@
-"""`truestep lint --fix`, `--diff` and `--unsafe-fixes`: what is edited, shown and left."""
+"""`truestep lint --fix`, `--diff` and `--unsafe-fixes`: edited files, shown diffs, and the findings after them."""
 
 import json
 import sys

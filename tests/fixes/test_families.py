@@ -1,4 +1,4 @@
-"""Fixes of single rules, on short programs: what is done, and where nothing is certain."""
+"""Fixes of single rules, on short programs: the edits, and programs without a certain one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every proof whose rule has a fix: the fixed program is as recorded, stays, and behaves like the correct one."""
+"""Every proof of a rule with a fix: the fixed program is as recorded, stays, and behaves like the correct one."""
 
 import ast
 import importlib.util
@@ -22,8 +22,14 @@ spec.loader.exec_module(recorded)
 WANTED = recorded.wanted()
 NOT_IN_PROOF = {"step-without-backward"}
 """Rules with a fix that does not apply to the program of their proof."""
-SAME_PROGRAM = 0.25
-"""Largest distance from the correct program's number, as a share of that of the broken one: times and memory vary."""
+OTHER = {
+    "broadcast-target", "eval-mode-missing", "functional-dropout-always-on", "hidden-state-not-detached",
+    "logits-into-probability-loss", "loss-kept-with-graph", "missing-zero-grad", "samples-change-between-passes",
+    "saved-by-every-rank", "zero-grad-once-per-epoch",
+}  # fmt: skip
+"""Proofs with a correct program that is written in another way: these fixed programs are run."""
+NEAR = 0.25
+"""Largest distance from the correct program's number, as a share of that of the broken one: memory varies."""
 
 
 def test_every_rule_with_a_fix_and_a_proof_is_here():
@@ -54,8 +60,19 @@ def test_each_snapshot_has_its_proof():
     assert {path.name for path in recorded.SNAPSHOTS.glob("*.diff")} == {recorded.snapshot(one).name for one in WANTED}
 
 
+@pytest.mark.parametrize("proof", sorted(set(WANTED) - OTHER))
+def test_the_fixed_program_is_the_correct_one(proof):
+    fix = proposed(recorded.program(proof), WANTED[proof])
+    assert statements(fix.new) == statements((recorded.PROOFS / proof / "good.py").read_text(encoding="utf-8"))
+
+
+def statements(text):
+    """Return the syntax of a program without comments and its docstring."""
+    return ast.dump(ast.Module(ast.parse(text).body[1:], []))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("proof", WANTED)
+@pytest.mark.parametrize("proof", sorted(OTHER))
 def test_the_fixed_program_behaves_like_the_correct_one(proof, tmp_path):
     rule, measured = WANTED[proof].rule, tomllib.loads((recorded.PROOFS / proof / "proof.toml").read_text("utf-8"))
     broken = supervise(recorded.PROOFS / proof / "bad.py")
@@ -74,4 +91,4 @@ def test_the_fixed_program_behaves_like_the_correct_one(proof, tmp_path):
     alone = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     (result,) = re.findall(r"^result: (\S+)$", alone.stdout, re.MULTILINE)  # times and memory: without supervision
     good, bad = (measured["measured"][name][0] for name in ("good", "bad"))  # of seed 0, as here
-    assert abs(float(result) - good) <= SAME_PROGRAM * abs(bad - good), f"{result}, not {good}; {bad} without the fix"
+    assert abs(float(result) - good) <= NEAR * abs(bad - good), f"{result}, not {good}; {bad} without the fix"

@@ -1,4 +1,4 @@
-"""Fixes keep what they do not change: comments, line ends, tabs, several statements on a line, suppressed lines."""
+"""Fixes keep the rest of a file: comments, line ends, tabs, several statements on a line, suppressed lines."""
 
 import codecs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -16,7 +16,7 @@ from truestep.cli.shell.fix_options import Diff, Fix, UnsafeFixes
 from truestep.cli.shell.rule_options import Ignore, Select
 from truestep.config import Options, find_configuration, load_options
 from truestep.errors import UnwritableFolder, UsageError
-from truestep.findings import Confidence
+from truestep.findings import Confidence, Finding
 from truestep.fixes.files import StandardInput
 from truestep.lint import baseline as baselines
 from truestep.lint import fixing, watching
@@ -98,9 +98,7 @@ def lint(
         return job.watch(alone, counted=statistics)
     results, stream = job.results(), sys.stdout
     if write_baseline is not None:
-        number = baselines.write(write_baseline, results.shown(job.least))
-        print(f"wrote {number} findings to {write_baseline}", file=sys.stderr)
-        return 0
+        return _accept(results.shown(job.least), write_baseline)
     if diff:
         return job.show_fixes(results, unsafe=unsafe_fixes)
     if fix:
@@ -182,7 +180,7 @@ class _Job:
         return 1 if fixed else 0
 
     def fix(self, results: Results, *, unsafe: bool) -> tuple[Results, TextIO]:
-        """Make the fixes; return what is left, and where to report it: a fixed standard input takes standard output."""
+        """Make the fixes; return the results after them, and their stream: a fixed input takes standard output."""
         fixed = self._fixed(results, unsafe=unsafe)
         for one in fixed:
             if not isinstance(one.file, StandardInput):
@@ -204,6 +202,12 @@ class _Job:
         rules, once = _rules(self.options), self.record is not None or self.baseline is not None
         given = None if self.given is None else StandardInput.of(self.stdin_filename, self.given)
         return fixing.offers(results, rules, self.least, unsafe=unsafe, once=once, given=given)
+
+
+def _accept(findings: Sequence[Finding], file: Path) -> int:
+    """Write a baseline with the findings; return the exit code."""
+    print(f"wrote {baselines.write(file, findings)} findings to {file}", file=sys.stderr)
+    return 0
 
 
 def _exist(places: list[Path]) -> None:

@@ -96,12 +96,7 @@ def run(
     )
     beside = _status_line(options) if live else None
     reported = _with_fixes(_to_trackers() if to_tracker else _write, fix, edit=write, unsafe=unsafe_fixes)
-    supervise(
-        Target(script, tuple(arguments or ()), module),
-        options,
-        write=reported,
-        beside=beside,
-    )
+    supervise(Target(script, tuple(arguments or ()), module), options, write=reported, beside=beside)
 
 
 def _status_line(options: Options) -> Beside | None:

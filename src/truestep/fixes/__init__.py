@@ -1,6 +1,6 @@
 """Fixes: edits of a user's file that correct a finding, with its formatting and comments kept. Needs no torch.
 
-proposal: what is asked for, proposed and made
+proposal: requests, proposals and results
 proposing: a fix for one failure
 applying: several fixes in one file
 catalogue: every fix by its rule
@@ -68,8 +68,8 @@ def apply_all(
 ) -> Result:
     """Fix several failures of a file, one after the other, until nothing changes.
 
-    Places below a change move with their lines. A failure whose own line was changed by another fix is left for
-    `detect`, or for another run.
+    Places below a change move with their lines. If another fix changed the line of a failure, it is left for `detect`,
+    or for another run.
 
     Args:
         text: the file, with its line ends.

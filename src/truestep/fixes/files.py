@@ -15,7 +15,7 @@ LARGEST = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file as text, with what is needed to write it again."""
+    """A file as text, with its encoding."""
 
     path: Path
     text: str

@@ -25,14 +25,14 @@ class Fix(ABC):
 
     rules: ClassVar[tuple[str, ...]] = ()
     does: ClassVar[str] = ""
-    """What the fix does, for the table of fixes: third person, without a full stop."""
+    """Effect of the fix, for the table of fixes: third person, without a full stop."""
     unsafe_if: ClassVar[str] = ""
     """When a fix that is safe otherwise must be reviewed, or "always"; empty if never."""
     needs_finding: ClassVar[bool] = False
     """Whether the fix reads the texts of the finding, and needs more than a place."""
 
     title: str
-    """What was done, with the names of the script: one imperative without a full stop."""
+    """The edit with the names of the script: one imperative without a full stop."""
     safe: bool
 
     def __init__(self, program: Program, wanted: Wanted) -> None:
@@ -53,7 +53,7 @@ class Fix(ABC):
         """Return the call at the faulty place; with names of methods, one of these.
 
         Raises:
-            Uncertain: there is no such call.
+            Uncertain: the place has another expression.
         """
         return self._call_at(self.wanted.site, methods)
 

@@ -1,4 +1,4 @@
-"""What a fix is asked for, what it proposes, and what several fixes made of a file. Needs no libcst."""
+"""Requests for fixes, proposals, and the result of several fixes in a file. Needs no libcst."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Proposal:
 
     rule: str
     title: str
-    """What the fix does: one imperative without a full stop."""
+    """The edit: one imperative without a full stop."""
     safe: bool
-    """True if the fix restores what the script evidently means; a fix that is not safe must be reviewed."""
+    """True if the fix restores the evident meaning of the script; other fixes must be reviewed."""
     old: str = field(repr=False)
     new: str = field(repr=False)
     """Text of the file without and with the fix."""
@@ -54,7 +54,7 @@ class Proposal:
         r"""Return the change as a unified diff.
 
         Args:
-            path: name of the file for the two lines of the head; without it there is no head.
+            path: name of the file for the two lines of the head, which are left out without a name.
             context: lines around each change.
 
         >>> fix = Proposal("rule", "Do it", True, "a = 1\nb = 2\n", "a = 1\nb = 3\n")
@@ -122,7 +122,7 @@ def diff(old: str, new: str, path: str = "", *, context: int = CONTEXT) -> str:
     Args:
         old: the text before.
         new: the text after.
-        path: name of the file for the two lines of the head; without it there is no head.
+        path: name of the file for the two lines of the head, which are left out without a name.
         context: lines around each change.
     """
     found = difflib.unified_diff(lines(old), lines(new), f"a/{path}", f"b/{path}", n=context)

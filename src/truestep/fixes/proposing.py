@@ -8,7 +8,7 @@ import warnings
 from truestep import source
 from truestep.fixes.catalogue import all_fixes
 from truestep.fixes.editing.program import Program, Uncertain
-from truestep.fixes.families.missing_calls import CallParentheses
+from truestep.fixes.families.calling import CallParentheses
 from truestep.fixes.proposal import Proposal, Wanted
 
 _MARK = "\ufeff"

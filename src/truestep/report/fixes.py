@@ -161,7 +161,7 @@ def offered(findings: Sequence[Finding], stream: TextIO, *, edit: bool, unsafe: 
         begun: see `offers`.
 
     Returns:
-        A line for the user: what was done, or how to do it.
+        A line for the user: the number of fixes, or how to make them.
     """
     found = offers(findings, unsafe=unsafe or not edit, begun=begun)
     if found:

@@ -289,7 +289,7 @@ def _with_argument(call: cst.Call, new: cst.Arg, *, first: bool) -> cst.Call:
     ended = isinstance(last.comma, cst.Comma)
     tail = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
     join: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
-    if isinstance(tail, cst.ParenthesizedWhitespace):  # the parenthesis is on a line of its own, below a comment or not
+    if isinstance(tail, cst.ParenthesizedWhitespace):  # the closing parenthesis begins a line
         commas = [arg.comma.whitespace_after for arg in args[:-1] if isinstance(arg.comma, cst.Comma)]
         breaks = [one for one in (before, *commas) if isinstance(one, cst.ParenthesizedWhitespace)]
         indent = breaks[-1].last_line if breaks else tail.last_line

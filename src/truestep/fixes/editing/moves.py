@@ -1,4 +1,4 @@
-"""Statements that move past others, and what keeps them where they are."""
+"""Statements that move past others, unless a name between them changes its meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names of a program stand for: imports, assignments, classes; and names for what an edit needs."""
+"""Imports, assignments and classes of the names of a program, and imports that an edit needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Names:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._imports = dict(_imported(program.module))
-        """Local names and what they were imported as."""
+        """Full names of imported objects by their local names."""
         self._assigned = [node for node in program.nodes if isinstance(node, Assigned)]
         self._taken = {node.value for node in program.nodes if isinstance(node, cst.Name)}
 

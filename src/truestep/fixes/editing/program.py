@@ -19,7 +19,7 @@ U = TypeVar("U")
 
 
 class Uncertain(Exception):
-    """There is no single edit that is certainly meant."""
+    """Several edits are possible, or none."""
 
 
 class Program:
@@ -192,7 +192,7 @@ def method(node: cst.CSTNode) -> str:
 
 
 def receiver(call: cst.Call) -> cst.BaseExpression:
-    """Return the object whose method a call calls.
+    """Return the object of the method that a call calls.
 
     Raises:
         Uncertain: it calls a function.

@@ -167,7 +167,7 @@ def loss_name(names: Names, call: cst.Call) -> tuple[str, cst.Call]:
     """Return the function or the class of a loss, and the call that has its settings: the loss itself, or its making.
 
     Raises:
-        Uncertain: it is none of torch.
+        Uncertain: torch does not define it.
     """
     full = names.full(call.func)
     if full.startswith("torch."):

@@ -52,7 +52,7 @@ class CrossEntropyOfLogits(_BeforeLoss):
 
     rules = ("softmax-before-cross-entropy",)
     does = "removes the softmax before the loss"
-    unsafe_if = "the softmax is in the model, whose outputs others read too"
+    unsafe_if = "the softmax is in the model, and others read its outputs too"
 
     def edit(self) -> None:
         self.check_loss("CrossEntropyLoss", "cross_entropy")
@@ -64,7 +64,7 @@ class BinaryCrossEntropyOfLogits(_BeforeLoss):
 
     rules = ("sigmoid-before-bce-with-logits",)
     does = "uses the binary cross entropy of probabilities, or removes a sigmoid that only the loss reads"
-    unsafe_if = "the sigmoid is in the model, whose outputs others read too, and the loss has weights"
+    unsafe_if = "the sigmoid is in the model, others read its outputs too, and the loss has weights"
 
     def edit(self) -> None:
         self.check_loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")

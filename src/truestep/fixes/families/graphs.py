@@ -49,7 +49,7 @@ class KeepNumber(Fix):
         )
 
     def _assigned(self, statement: cst.Assign) -> cst.BaseExpression:
-        """Return what a statement such as ``total = total + loss`` adds, or ``history[key] = loss`` keeps."""
+        """Return the value that ``total = total + loss`` adds, or ``history[key] = loss`` keeps."""
         target, value = statement.targets[0].target, statement.value
         if isinstance(target, cst.Subscript):
             return value
@@ -101,8 +101,7 @@ def _targets(statement: cst.Assign) -> list[cst.BaseExpression]:
     found: list[cst.BaseExpression] = []
     for one in statement.targets:
         target = one.target
-        several = isinstance(target, cst.Tuple | cst.List)
-        found += [element.value for element in target.elements] if several else [target]  # type: ignore[union-attr]
+        found += [part.value for part in target.elements] if isinstance(target, cst.Tuple | cst.List) else [target]
     return found
 
 

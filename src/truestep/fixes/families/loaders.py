@@ -19,7 +19,7 @@ class _Loader(Fix):
         """Return the call that makes the loader.
 
         Raises:
-            Uncertain: it is none of torch's `DataLoader`.
+            Uncertain: it does not call torch's `DataLoader`.
         """
         call = self.call()
         if self.names.full(call.func).rpartition(".")[2] != "DataLoader":
@@ -90,7 +90,7 @@ class SetEpoch(_Loader):
         if not counted:
             raise Uncertain
         name = epochs.target.value
-        if re.fullmatch(r"_(epoch)?", name):  # a name for what is not read
+        if re.fullmatch(r"_(epoch)?", name):  # a name for unread values
             if not self.names.is_free("epoch"):
                 raise Uncertain
             self.edits.replace(epochs.target, "epoch")

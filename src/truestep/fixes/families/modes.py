@@ -22,7 +22,7 @@ class _Evaluation(Fix):
         """Return the name of the model that a call calls.
 
         Raises:
-            Uncertain: it has no name, or is a part of the model whose `forward` has the call.
+            Uncertain: it has no name, or is a part of the model, called in its `forward`.
         """
         name = dotted(call.func)
         function = self.program.function(call)

@@ -1,4 +1,4 @@
-"""Layers and tensors that a module does not register, or that it makes wrongly."""
+"""Layers and tensors that a module does not register, or makes with wrong settings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from truestep.fixes.editing.program import Uncertain, argument, dotted, only
 from truestep.fixes.fix import Fix
 
 _LISTS = frozenset({"list", "tuple"})
+_NORMS = (
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "SyncBatchNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+)
 
 
 class RegisterLayers(Fix):
@@ -84,7 +93,7 @@ class RegisterLayers(Fix):
                     raise Uncertain
         elif isinstance(made, cst.DictComp):
             if not isinstance(made.key, cst.FormattedString) and not self._is_call_of(made.key, frozenset({"str"})):
-                self.safe = False  # a key that is no string ends in an error
+                self.safe = False  # a key of another type is an error
 
     def _is_call_of(self, node: cst.BaseExpression, names: frozenset[str]) -> bool:
         return isinstance(node, cst.Call) and dotted(node.func) in names
@@ -157,3 +166,23 @@ class BatchFirst(Fix):
             raise Uncertain
         self.edits.set_argument(made, old, "batch_first", "True")
         self.title = f"Create `{dotted(call.func)}` with `batch_first=True`"
+
+
+class DefaultEps(Fix):
+    """Leave out a number of channels that was passed as `eps`."""
+
+    rules = ("layer-setting-out-of-range",)
+    does = "leaves out a second number of channels, which a layer of normalisation takes as `eps`"
+    unsafe_if = "always"
+
+    def edit(self) -> None:
+        call = self.call()
+        name = self.names.full(call.func).rpartition(".")[2]
+        first, second = argument(call, 0, "num_features"), argument(call, 1, "eps")
+        if name not in _NORMS or first is None or second is None or second.keyword is not None or len(call.args) != 2:
+            raise Uncertain
+        same = self.program.code(first.value.with_changes()) == self.program.code(second.value)
+        if not same and not isinstance(second.value, cst.Integer):
+            raise Uncertain
+        self.edits.drop_argument(call, second)
+        self.title = "Leave out `eps`"

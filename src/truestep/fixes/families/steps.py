@@ -15,7 +15,7 @@ class BuildOnce(Fix):
     """Build the optimizer once, before the loops."""
 
     rules = ("optimizer-rebuilt",)
-    does = "moves the construction of the optimizer before the loops that do not change what it gets"
+    does = "moves the construction of the optimizer before the loops that do not change its arguments"
 
     def edit(self) -> None:
         statement = self.statement()
