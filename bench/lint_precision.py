@@ -201,19 +201,19 @@ def _peers() -> list[str]:
         "",
         "## Beside other linters",
         "",
-        f"Measured by `bench/lint_peers.py` on the broken programs of the {first['proofs']} proofs and on {first['files']} "
-        "files of training code drawn from the corpus. A proof is found if a finding is about its failure. The other "
-        "linters ask other questions too (deprecated names, workers, seeds, unsafe loading): their findings on files were "
-        "counted by code, not judged.",
+        f"Measured by `bench/lint_peers.py` on the broken programs of the {first['proofs']} proofs and on "
+        f"{first['files']} files of training code drawn from the corpus. A proof is found if a finding is about its "
+        "failure. The other linters ask other questions too (deprecated names, workers, seeds, unsafe loading): their "
+        "findings on files were counted by code, not judged.",
         "",
-        "| linter | findings on proofs | proofs found | findings on files | most frequent | CPU s, proofs | CPU s, files |",
+        "| linter | findings on proofs | proofs found | findings on files | most frequent | CPU s: proofs | files |",
         "| --- | ---: | ---: | ---: | --- | ---: | ---: |",
     ]
     for name, one in known.items():
         frequent = ", ".join(f"{code} {count}" for code, count in list(one["by code on files"].items())[:3])
         lines.append(
-            f"| {name} | {one['findings on proofs']} | {one['proofs found']} | {one['findings on files']} | {frequent} | "
-            f"{one['cpu s on proofs']} | {one['cpu s on files']} |"
+            f"| {name} | {one['findings on proofs']} | {one['proofs found']} | {one['findings on files']} | "
+            f"{frequent} | {one['cpu s on proofs']} | {one['cpu s on files']} |"
         )
     return lines
 
