@@ -10,6 +10,7 @@ bench/results/lint_precision.toml: each was made by reading the source at the fi
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tomllib
 from collections import Counter, defaultdict
@@ -25,6 +26,7 @@ from truestep.lint.engine import Code, inspecting, read_code
 ROOT = Path(__file__).resolve().parents[1]
 JUDGEMENTS = ROOT / "bench" / "results" / "lint_precision.toml"
 RESULTS = ROOT / "bench" / "results" / "lint_precision.md"
+PEERS = ROOT / "bench" / "results" / "lint_peers.json"
 VERDICTS = ("right", "arguable", "wrong")
 Key = tuple[str, str, str]
 
@@ -186,8 +188,34 @@ def text(corpus: Corpus, judged: dict[Key, Judgement]) -> str:
     lines += ["", "## Wrong in earlier versions", "", "| repository | place | rule | confidence | judgement | reason |"]
     lines.append("| --- | --- | --- | --- | --- | --- |")
     lines += [_row(key, said.confidence.value, said, corpus.versions) for key, said in sorted(mended.items())]
+    lines += _peers()
     lines += ["", "## Read", "", ", ".join(f"{name} {version}".strip() for name, version in corpus.versions.items())]
     return "\n".join(lines) + "\n"
+
+
+def _peers() -> list[str]:
+    """Return the table of other linters, as bench/lint_peers.py measured it."""
+    known = json.loads(PEERS.read_text(encoding="utf-8"))
+    first = next(iter(known.values()))
+    lines = [
+        "",
+        "## Beside other linters",
+        "",
+        f"Measured by `bench/lint_peers.py` on the broken programs of the {first['proofs']} proofs and on "
+        f"{first['files']} files of training code drawn from the corpus. A proof is found if a finding is about its "
+        "failure. The other linters ask other questions too (deprecated names, workers, seeds, unsafe loading): their "
+        "findings on files were counted by code, not judged.",
+        "",
+        "| linter | findings on proofs | proofs found | findings on files | most frequent | CPU s: proofs | files |",
+        "| --- | ---: | ---: | ---: | --- | ---: | ---: |",
+    ]
+    for name, one in known.items():
+        frequent = ", ".join(f"{code} {count}" for code, count in list(one["by code on files"].items())[:3])
+        lines.append(
+            f"| {name} | {one['findings on proofs']} | {one['proofs found']} | {one['findings on files']} | "
+            f"{frequent} | {one['cpu s on proofs']} | {one['cpu s on files']} |"
+        )
+    return lines
 
 
 def _level(level: Confidence, findings: list[Found], judged: dict[Key, Judgement]) -> str:

@@ -32,6 +32,7 @@ PAGES = {
     "report": ["report"],
     "explain": ["explain"],
     "rules": ["rules"],
+    "lsp": ["lsp"],
     "mcp": ["mcp"],
     "skills": ["skills"],
     "doctor": ["doctor"],

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -12,11 +13,20 @@ from truestep.cli import main
 pytest.importorskip("watchfiles")
 
 BAD = """\
+import torch
 import torch.nn.functional as F
 
-def forward(x):
-    return F.dropout(x, 0.5)
+model = torch.nn.Linear(2, 2)
+F.cross_entropy(torch.softmax(model(x), 1), y).backward()
 """
+
+
+def _save_again_and_again(path, enough):
+    """Save a file until it was noticed: the watch begins a moment after the first result."""
+    for number in range(200):
+        path.write_text(BAD + f"# {number}\n", encoding="utf-8")
+        if enough.wait(0.5):
+            return
 
 
 def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
@@ -29,14 +39,16 @@ def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
         try:
             assert process.stdout.readline() == "no failure found in 1 file\n"
             assert process.stdout.readline().startswith("watching")
-            while True:  # the watch begins a moment after the line
-                path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-                path.write_text(BAD, encoding="utf-8")
-                line = process.stdout.readline()
-                if "functional-dropout-always-on" in line:
-                    break
+            saved = threading.Event()
+            writer = threading.Thread(target=_save_again_and_again, args=(path, saved))
+            writer.start()
+            try:
+                assert any("softmax-before-cross-entropy" in line for line in process.stdout)
+            finally:
+                saved.set()
+                writer.join()
             process.send_signal(signal.SIGINT)
-            process.stdout.read()
+            assert "caught" not in process.stdout.read()
             assert process.wait(60) == 0
         finally:
             process.kill()
@@ -46,6 +58,8 @@ def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
 def test_it_goes_with_nothing_that_is_for_one_check(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
 
-    assert main(["lint", "--watch", *arguments]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["lint", "--watch", *arguments])
 
+    assert ended.value.code == 2
     assert "--watch does not go with" in capsys.readouterr().err

@@ -102,11 +102,11 @@ class Tools:
         help). It sees only what the syntax shows: code without findings is not clean until `run` has observed it.
         """
         asked = paths or ["."]
-        place = [self._place(path, folder) for path in asked][0]
+        places = [self._place(path, folder) for path in asked]
         options = [f"--confidence={confidence}"]
         options += [f"--select={id}" for id in select or ()] + [f"--ignore={id}" for id in ignore or ()]
         call = ["lint", "--format=json", "--no-cache", *options, "--", *asked]
-        ended = await bounded.run(call, folder=place, seconds=seconds)
+        ended = await bounded.run(call, folder=places[0], seconds=seconds)
         document = _document(ended)
         if document is None:
             raise ToolError(ended.err.strip() if ended.in_time else f"lint has not ended after {seconds:g} s")

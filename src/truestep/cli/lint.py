@@ -35,7 +35,7 @@ _Record = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Compare with a run: leave out what it showed to be harmless.",
+        help="Compare with a run: leave out findings that it showed to be harmless.",
         autocompletion=completion.records,
     ),
 ]
@@ -163,13 +163,16 @@ class _Job:
                 expected="expected files and folders that are checked again and again",
                 remedy=f"leave out --watch, or {wrong}",
             )
-        for _ in watching.rounds(self.places):
-            results = self.results()
-            if sys.stdout.isatty():
-                sys.stdout.write("\x1b[2J\x1b[H")
-            _write(results, self.options, self.least, sys.stdout, counted=counted)
-            sys.stdout.flush()
-            print("watching for changes; Ctrl-C ends", file=sys.stderr, flush=True)
+        try:
+            for _ in watching.rounds(self.places):
+                results = self.results()
+                if sys.stdout.isatty():
+                    sys.stdout.write("\x1b[2J\x1b[H")
+                _write(results, self.options, self.least, sys.stdout, counted=counted)
+                sys.stdout.flush()
+                print("watching for changes; Ctrl-C ends", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:  # while files are checked; in between, the watch ends by itself
+            pass
         return 0
 
     def show_fixes(self, results: Results, *, unsafe: bool) -> int:

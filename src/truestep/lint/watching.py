@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +28,7 @@ def rounds(places: Iterable[Path]) -> Iterator[int]:
         )
     from watchfiles import Change, DefaultFilter, watch
 
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it notes each interrupt
     usual = DefaultFilter()
 
     def matters(change: Change, path: str) -> bool:

@@ -30,8 +30,8 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         load = next((one for one in program.method("load_state_dict") if _passes(one, key, call)), None)
         if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
             continue
-        seen = program.values.reaching(key, load.context, load.order) or []
-        if all(one.value is not call.node for one in seen):
+        seen = program.values.reaching(key, load.context, load.order)
+        if seen and all(one.value is not call.node for one in seen):
             continue
         best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
         uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
