@@ -23,8 +23,8 @@ _HEAD = """\
 > training loop.
 
 Run `truestep lint` after each edit, without running anything, `truestep run train.py` after each change of a training
-script, `truestep explain RULE` before mending a finding, and `truestep explain "loss is nan"` for a symptom in words. `truestep mcp` serves the commands as tools, and
-`truestep skills install` writes skills. Links are relative to this file.
+script, `truestep explain RULE` before mending a finding, and `truestep explain "loss is nan"` for a symptom in words.
+`truestep mcp` serves the commands as tools, and `truestep skills install` writes skills. Links are relative to this file.
 """
 
 

@@ -38,7 +38,7 @@ TrueStepError
 │   ├── SeveralProcesses a run in one of several processes
 │   ├── NoExperiment     the script did not do the thing that an experiment compares (exit code 3)
 │   └── BadRecord        an unreadable record
-├── ExportDiffers        an exported model whose outputs differ from those of the model (exit code 1)
+├── ExportDiffers        an exported model with other outputs than the model (exit code 1)
 ├── DiskFull             a checkpoint did not fit on the disk; earlier ones are intact
 ├── NothingMeasured      a mean was read before its first update
 ├── OpenWindow           a loop was left in the middle of an accumulation window

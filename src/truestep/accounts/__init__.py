@@ -10,7 +10,7 @@
 - `calls`: calls of models, by line, mode and purpose.
 - `randomness`: dropout and similar layers, by the purpose of the call.
 - `losses`: the losses that are differentiated, each with its value at first and at last.
-- `samples`: passes over the data, and what models are called on.
+- `samples`: passes over the data, and the inputs of models.
 - `rates`: learning rates that the steps used, and the schedules that set them.
 - `state`: files saved and loaded, state dicts taken and loaded.
 - `time`: the wait for data.

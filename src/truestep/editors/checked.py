@@ -17,7 +17,7 @@ from truestep.rules import Rule, rule
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the command line of the server chooses for all files."""
+    """Choices of the command line of the server, for all files."""
 
     confidence: Confidence = Confidence.MEDIUM
     select: tuple[str, ...] | None = None

@@ -39,4 +39,5 @@ def lsp(
     from truestep.editors.checked import Choice
     from truestep.editors.server import serve
 
-    serve(Choice(Confidence(confidence), select and chosen.select, ignore and chosen.ignore))
+    named = chosen.select if select else None, chosen.ignore if ignore else None
+    serve(Choice(Confidence(confidence), *named))

@@ -43,7 +43,7 @@ class Contents:
         self._scene = scene
         self._bases = bases
         self._digests: dict[tuple[int, bool], dict[int, bytes]] = {}
-        """Number of a data set, and True for what it stores, to the digests of its samples by their indices."""
+        """Number of a data set, and True for its stored samples, to the digests of its samples by their indices."""
         self._varied: dict[tuple[int, bool], bool] = {}
         self._continuous: set[tuple[int, bool]] = set()
         """Data sets whose samples have several numbers that are nearly all different."""
