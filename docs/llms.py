@@ -24,7 +24,7 @@ _HEAD = """\
 
 Run `truestep lint` after each edit, without running anything, `truestep run train.py` after each change of a training
 script, `truestep explain RULE` before mending a finding, and `truestep explain "loss is nan"` for a symptom in words.
-`truestep mcp` serves the commands as tools, and `truestep skills install` writes skills. Links are relative to this file.
+`truestep mcp` serves the commands as tools; `truestep skills install` writes skills. Links are relative to this file.
 """
 
 
