@@ -49,9 +49,9 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--per-operator", type=int, default=10, help="largest number of mutants of an operator")
-    parser.add_argument("--run", action="store_true", help="run the mutants whose runs are not stored")
+    parser.add_argument("--run", action="store_true", help="run the mutants without a stored run")
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
-    parser.add_argument("--misses", action="store_true", help="print what lint misses in the open half")
+    parser.add_argument("--misses", action="store_true", help="print the misses of lint in the open half")
     options = parser.parse_args()
     stored = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"runs": {}}
     chosen, runs = sample(options.per_operator), dict(stored["runs"])
@@ -137,7 +137,7 @@ def _run(chosen: Iterable[Pair], runs: dict[str, Any], *, save: bool) -> None:
 
 
 def _row(pair: Pair, runs: dict[str, Any]) -> dict[str, Any]:
-    """Return what found a mutant; for the run None if it was not run or does not count."""
+    """Return whether lint and the run found a mutant; for the run None if it was not run or does not count."""
     program, mutant = pair
     before, after = _rules(program.source.text), _rules(mutant.text)
     return {

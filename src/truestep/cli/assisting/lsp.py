@@ -39,4 +39,4 @@ def lsp(
     from truestep.editors.checked import Choice
     from truestep.editors.server import serve
 
-    serve(Choice(Confidence(confidence), select and chosen.select, ignore and chosen.ignore))
+    serve(Choice(Confidence(confidence), chosen.select if select else None, chosen.ignore if ignore else None))
