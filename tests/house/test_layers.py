@@ -29,7 +29,9 @@ def test_every_package_has_its_floor():
     assert {f"truestep.{name}" for name in present - {"__init__", "__main__"}} <= named
 
 
-@pytest.mark.parametrize("name", ["rules", "lint", "syntax", "report", "events", "findings", "source", "errors", "config"])
+@pytest.mark.parametrize(
+    "name", ["rules", "lint", "syntax", "report", "events", "findings", "source", "errors", "config"]
+)
 def test_torch_is_forbidden_where_it_must_be(name):
     (forbidden,) = [contract for contract in CONTRACTS if contract["type"] == "forbidden"]
     assert f"truestep.{name}" in forbidden["source_modules"]

@@ -102,7 +102,16 @@ def test_the_toolkit_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    "module", ["truestep", "truestep.rules", "truestep.lint", "truestep.syntax", "truestep.report", "truestep.supervision.record", "truestep.doctor"]
+    "module",
+    [
+        "truestep",
+        "truestep.rules",
+        "truestep.lint",
+        "truestep.syntax",
+        "truestep.report",
+        "truestep.supervision.record",
+        "truestep.doctor",
+    ],
 )
 def test_module_is_imported(module):
     done = without_torch(f"import {module}")

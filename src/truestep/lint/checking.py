@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +43,8 @@ def check(
         if isinstance(code, Problem):
             problems.append(code)
             continue
-        found, failed = _checked(code, rules, cache)
+        with _seldom_collected():
+            found, failed = _checked(code, rules, cache)
         errors += failed
         if found.findings and code.notebook is not None:
             show(code)
@@ -50,6 +53,17 @@ def check(
     if cache is not None:
         cache.write()
     return Results(files, tuple(findings), tuple(problems), internal_errors=tuple(errors))
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let the collector of cycles run less often: a tree has many objects, and no garbage while it is built."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, before[1], before[2])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _checked(code: Code, rules: Sequence[type[Rule]], cache: Cache | None) -> tuple[FileResults, tuple[str, ...]]:
