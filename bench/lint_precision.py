@@ -1,6 +1,6 @@
 """Findings of `truestep lint` on other people's code, which the project does not hold, joined with their judgements.
 
-    python bench/lint_precision.py FOLDER...          print the findings without a judgement
+    python bench/lint_precision.py FOLDER...          print the findings that were not read yet
     python bench/lint_precision.py FOLDER... --save   write bench/results/lint_precision.md
 
 A folder holds one folder for each repository, with its commit in `.commit`, or installed packages. Judgements are in
@@ -43,13 +43,13 @@ class Found:
 
     @property
     def key(self) -> Key:
-        """Return the key of a judgement: the finding that it is about."""
+        """Return the origin, place and rule, which a judgement names."""
         return self.origin, self.place, self.rule
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judgement of a reader of the source on a finding."""
+    """The judgement of a finding by a reader of its source."""
 
     verdict: str
     reason: str

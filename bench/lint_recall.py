@@ -69,6 +69,8 @@ def main() -> None:
         "missed by lint, open half": [row["place"] for row in halves["open"] if not row["lint"]],
         "runs": runs,
     }
+    if not result["lint and run, of mutants that count"]["all"]["mutants"]:  # no run is stored
+        del result["lint and run, of mutants that count"]
     for name, one in result.items():
         if name not in ("runs", "missed by lint, open half"):
             print(name, json.dumps(one, indent=1), sep="\n")
@@ -137,7 +139,7 @@ def _run(chosen: Iterable[Pair], runs: dict[str, Any], *, save: bool) -> None:
 
 
 def _row(pair: Pair, runs: dict[str, Any]) -> dict[str, Any]:
-    """Return the ways that found a mutant; for the run None if it was not run or does not count."""
+    """Return whether lint and the run found a mutant; for the run None if it was not run or does not count."""
     program, mutant = pair
     before, after = _rules(program.source.text), _rules(mutant.text)
     return {

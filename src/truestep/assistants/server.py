@@ -99,7 +99,7 @@ class Tools:
         """Find silent failures in Python files and notebooks without running them; needs no torch.
 
         Fast: call it after each edit of a training loop. Returns `lint`, with `findings` (rule, line, confidence,
-        help). It sees only the syntax: code without findings is not clean until `run` has observed it.
+        help). It reads the syntax only: code without findings is not clean until `run` has observed it.
         """
         asked = paths or ["."]
         places = [self._place(path, folder) for path in asked]

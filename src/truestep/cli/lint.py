@@ -171,7 +171,7 @@ class _Job:
                 _write(results, self.options, self.least, sys.stdout, counted=counted)
                 sys.stdout.flush()
                 print("watching for changes; Ctrl-C ends", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:  # while files are checked; in between, the watch ends without it
+        except KeyboardInterrupt:  # it came while files were checked; the watch itself ends without an error
             pass
         return 0
 

@@ -17,7 +17,7 @@ from truestep.rules import Rule, rule
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Choices of the command line of the server, for all files."""
+    """The choice of the server's command line, for all files."""
 
     confidence: Confidence = Confidence.MEDIUM
     select: tuple[str, ...] | None = None

@@ -72,7 +72,7 @@ class Session:
 
     Args:
         server: the connection.
-        choice: the choices of the command line.
+        choice: the choice of the command line.
     """
 
     def __init__(self, server: LanguageServer, choice: Choice) -> None:

@@ -55,7 +55,7 @@ def _trains_in(call: Call, program: Program) -> bool:
 
 
 def _passes(call: Call, key: str, kept: Call) -> bool:
-    """Return True if a call loads the state that another has kept under a name, not another variable of that name."""
+    """Return True if a call loads the value that another one has kept, not another variable of the same name."""
     value = call.argument(0, "state_dict")
     if value is None or dotted(value) != key:
         return False

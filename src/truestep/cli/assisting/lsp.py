@@ -39,5 +39,4 @@ def lsp(
     from truestep.editors.checked import Choice
     from truestep.editors.server import serve
 
-    named = chosen.select if select else None, chosen.ignore if ignore else None
-    serve(Choice(Confidence(confidence), *named))
+    serve(Choice(Confidence(confidence), chosen.select if select else None, chosen.ignore if ignore else None))
