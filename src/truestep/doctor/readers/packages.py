@@ -19,6 +19,9 @@ EXTRAS = {
     "pictures": "charts of experiments as PNG",
     "report": "reports as HTML pages",
     "mcp": "the server for coding assistants",
+    "lsp": "the server for editors",
+    "watch": "`truestep lint --watch`",
+    "onnx": "exports to ONNX",
     "new": "the programs of `truestep new`, exercises",
     "demo": "the demo",
 }
