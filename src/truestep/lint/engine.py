@@ -92,8 +92,8 @@ def lint(text: str, path: str = "<text>", rules: Sequence[type[Rule]] | None = N
         path: name of the file in the findings.
         rules: the rules to use; all by default.
 
-    >>> code = "class Net(torch.nn.Module):\\n    def forward(self, x):\\n        return torch.nn.functional.dropout(x)"
-    >>> [finding.rule for finding in lint(f"import torch\\n{code}")]
+    >>> body = "def forward(self, x):\\n        return torch.nn.functional.dropout(self.layer(x))"
+    >>> [finding.rule for finding in lint(f"import torch\\nclass Net(torch.nn.Module):\\n    {body}")]
     ['functional-dropout-always-on']
     """
     code = code_of(path, text)
