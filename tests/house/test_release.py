@@ -230,9 +230,9 @@ def test_every_import_of_the_package_is_in_an_extra():
     required = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
     required |= {canonicalize_name(name) for group in PROJECT["optional-dependencies"] for name in extra(group)}
     of_import = {name: {canonicalize_name(one) for one in packages.get(name, [name])} for name in others}
-    # IPython is there in a notebook; jinja2 brings markupsafe, onnxscript brings onnx_ir, mcp the other two.
+    # A notebook has IPython; jinja2 brings markupsafe, onnxscript onnx_ir, pygls lsprotocol, mcp the other two.
     missing = {name for name in others if not of_import[name] & required}
-    assert missing == {"IPython", "anyio", "markupsafe", "onnx_ir", "pydantic"}
+    assert missing == {"IPython", "anyio", "lsprotocol", "markupsafe", "onnx_ir", "pydantic"}
 
 
 # --- files for the places where a release is published ---------------------------------------------------------------
@@ -274,5 +274,6 @@ def test_hooks_call_commands_that_exist():
         text = (Path(__file__).parent / "help" / f"{command}.txt").read_text(encoding="utf-8")
         assert all(option in text for option in options if option.startswith("--"))
         assert {"id", "name", "entry", "language", "description"} <= set(hook)
-        assert not hook["pass_filenames"], "a command takes one script, and not the changed files"
-    assert [hook["id"] for hook in hooks] == ["truestep-run", "truestep-check"]
+        files = hook.get("pass_filenames", True)
+        assert files == (command == "lint"), "lint takes the changed files; the other commands take one script"
+    assert [hook["id"] for hook in hooks] == ["truestep-lint", "truestep-run", "truestep-check"]
