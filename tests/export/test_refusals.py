@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import logging
 import random
 import re
 
@@ -74,6 +75,15 @@ def test_a_fixed_dimension_is_named():
     with pytest.raises(NotExportable) as caught:
         trace(unexportable.FixedBranch())
     assert "dimension 0 of x is fixed to 8" in caught.value.expected
+
+
+def test_a_fixed_dimension_is_named_where_logging_was_configured(monkeypatch):
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    monkeypatch.setattr(logger, "disabled", True)
+    with pytest.raises(NotExportable) as caught:
+        trace(unexportable.FixedBranch())
+    assert "dimension 0 of x is fixed to 8" in caught.value.expected
+    assert logger.disabled
 
 
 def test_a_fixed_batch_can_be_asked_for():

@@ -96,8 +96,9 @@ def fixed_sizes(trace: Callable[[], object]) -> tuple[Line | None, str]:
     """
     handler = _Sizes()
     logger = logging.getLogger(_SHAPES)
-    before = (logger.level, logger.propagate, logger.handlers[:], logging.root.manager.disable)
+    before = (logger.level, logger.propagate, logger.handlers[:], logging.root.manager.disable, logger.disabled)
     logging.disable(logging.NOTSET)
+    logger.disabled = False  # `logging.config` disables the loggers that exist
     logger.handlers[:] = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -108,6 +109,7 @@ def fixed_sizes(trace: Callable[[], object]) -> tuple[Line | None, str]:
         logger.propagate = before[1]
         logger.handlers[:] = before[2]
         logging.disable(before[3])
+        logger.disabled = before[4]
     return handler.line, handler.dimension
 
 
