@@ -231,7 +231,7 @@ class LayersMeasured(Event):
     updates: tuple[float, ...]
     """Norm of the update of each weight, divided by the norm of the weight before."""
     idle: tuple[float, ...] = ()
-    """Share of the rows of each weight, one for each unit, with a gradient of zeros."""
+    """Share of the rows of each weight, one for each unit, with a gradient of zeros; empty if no row has one."""
     site: Site | None = None
 
 

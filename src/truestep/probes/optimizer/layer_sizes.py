@@ -65,8 +65,8 @@ class LayerSizes:
             parameters=tuple(numbers),
             gradients=tuple(read[::3]),
             updates=tuple(read[1::3]),
-            idle=tuple(read[2::3]),
             site=site,
+            **({"idle": tuple(read[2::3])} if any(read[2::3]) else {}),  # kept for each sampled step
         )
 
     def _of(self, panel: Panel) -> list[Held]:

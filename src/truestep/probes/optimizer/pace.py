@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from typing import Any
 
 from truestep.events import PaceRead
@@ -14,8 +15,8 @@ _MOST = 256
 _SHORT_S = 10.0
 """Shorter runs have no event, so that their records compare."""
 
-_Reading = tuple[int, float, int, int]
-"""Step, seconds, resident bytes, bytes on the device."""
+_FIELDS = 4
+"""Numbers of a reading: step, seconds, resident bytes, bytes on the device."""
 
 
 class Pace:
@@ -24,7 +25,7 @@ class Pace:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._begun = time.perf_counter()
-        self._readings: list[_Reading] = []
+        self._readings = array("d")  # one object, however many readings
 
     def read(self, weight: Any) -> None:
         """Keep the time and the memory so far.
@@ -33,19 +34,25 @@ class Pace:
             weight: a parameter of the optimizer that stepped; None without one.
         """
         sampling, readings = self._scene.sampling, self._readings
-        if readings and readings[-1][0] == sampling.step:
+        if readings and readings[-_FIELDS] == sampling.step:
             return
         spent = time.perf_counter() - self._begun - sampling.cost_s - sampling.checks.total_s()
-        readings.append((sampling.step, round(max(0.0, spent), 3), _resident(), self._on_device(weight)))
-        if len(readings) >= _MOST:
-            del readings[1::2]
+        readings.extend((sampling.step, round(max(0.0, spent), 3), _resident(), self._on_device(weight)))
+        if len(readings) >= _MOST * _FIELDS:
+            starts = range(0, len(readings), 2 * _FIELDS)
+            self._readings = array("d", [number for start in starts for number in readings[start : start + _FIELDS]])
 
     def event(self) -> PaceRead | None:
         """Return all readings; None for a short run."""
-        if len(self._readings) < 2 or self._readings[-1][1] < _SHORT_S:
+        steps, seconds, resident, device = (self._readings[field::_FIELDS] for field in range(_FIELDS))
+        if len(steps) < 2 or seconds[-1] < _SHORT_S:
             return None
-        steps, seconds, resident, device = zip(*self._readings, strict=True)
-        return PaceRead(steps=steps, elapsed_s=seconds, resident_bytes=resident, device_bytes=device)
+        return PaceRead(
+            steps=tuple(map(int, steps)),
+            elapsed_s=tuple(seconds),
+            resident_bytes=tuple(map(int, resident)),
+            device_bytes=tuple(map(int, device)),
+        )
 
     def _on_device(self, weight: Any) -> int:
         """Return the peak of the memory of tensors on an accelerator; 0 without one. This waits for nothing."""
