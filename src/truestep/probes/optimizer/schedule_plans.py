@@ -26,6 +26,8 @@ _ARITHMETIC = frozenset((
     "log2", "math", "max", "min", "np", "numpy", "pi", "pow", "round", "sin", "sqrt", "tanh",
 ))  # fmt: skip
 _EMPTY = CellType()
+_NOT_COMPUTED = (ArithmeticError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
+"""Errors past the end of OneCycleLR, and of functions and settings that do not compute."""
 
 Plan = tuple[tuple[int, float], ...]
 """Pairs of a number of schedule steps and the learning rate after them."""
@@ -45,7 +47,7 @@ def planned(scheduler: Any, horizon: int | None) -> Plan:
             if rate.__class__ not in (float, int) or not math.isfinite(rate):
                 return ()
             found.append((position, float(f"{rate:.6g}")))
-    except Exception:  # past the end of OneCycleLR, or functions and settings that do not compute
+    except _NOT_COMPUTED:
         pass
     return tuple(found)
 
