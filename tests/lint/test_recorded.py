@@ -56,5 +56,5 @@ def test_cells_of_a_notebook_belong_to_it():
 
 
 def test_files_are_those_that_the_record_mentions(tmp_path):
-    (tmp_path / "rank-0.jsonl").write_text('{"site": {"path": "/work/model.py", "line": 3}}\n', encoding="utf-8")
-    assert files_of(tmp_path, summary(Outcome.CLEAR)) == {PATH, str(Path("/work/model.py").absolute())}
+    (tmp_path / "rank-0.jsonl").write_text('{"site": {"path": "/home/me/model.py", "line": 3}}\n', encoding="utf-8")
+    assert files_of(tmp_path, summary(Outcome.CLEAR)) == {PATH, str(Path("/home/me/model.py").absolute())}
