@@ -178,11 +178,12 @@ def test_the_terminal_is_as_before_at_any_end(end, tmp_path):
 
 
 def test_ctrl_c_ends_the_script_and_not_the_drawing_before_it(tmp_path):
-    code = DRAWN.format(end="try:\n    time.sleep(60)\nfinally:\n    line.end(); print('ended')")
+    # "ready" is printed inside of `try`: an interrupt before it would end the script without its `finally`
+    end = "try:\n    print('ready', flush=True); time.sleep(60)\nfinally:\n    line.end(); print('ended')"
     ended = played(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", DRAWN.format(end=end)],
         tmp_path,
-        when="last line",
+        when="ready",
         then=lambda process, terminal, seen: os.write(terminal, b"\x03"),
     )
     assert ended.status == -signal.SIGINT
