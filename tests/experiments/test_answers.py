@@ -30,7 +30,7 @@ from truestep.experiments.resume.resume import Resume
 from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 from truestep.experiments.running import absent
 from truestep.experiments.running.outcome import RunOutcome, Step, Variant
-from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.error_text import of_experiment
 from truestep.rules import all_rules

@@ -14,7 +14,7 @@ from truestep.experiments.profile.profile import Holder, LineTime, MemoryProfile
 from truestep.experiments.prove.prove import LOSS, RemedyProof
 from truestep.experiments.reports import pages
 from truestep.experiments.running.outcome import RunOutcome, Variant
-from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.page.experiment_page import render_experiment, write_experiment
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from truestep.experiments.tune.speedup_statistics import SpeedVerdict, deviation, interval, judge
+from truestep.experiments.figures.speedup_statistics import SpeedVerdict, deviation, interval, judge
 
 
 @pytest.mark.parametrize(

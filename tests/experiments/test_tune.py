@@ -12,7 +12,7 @@ from truestep.experiments.reports.tune import text
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import RunOutcome, Variant
 from truestep.experiments.tune import tune as module
-from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tune import CONTROL, chosen, tune
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.experiments.tune.turns import Pair, TurnPlan, take_turns

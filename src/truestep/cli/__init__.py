@@ -100,6 +100,11 @@ COMMANDS: dict[str, Command] = {
         "truestep.cli.serving.export:export",
         "Export a checkpoint to pt2, ONNX, AOTInductor or safetensors, compared with it.",
     ),
+    "bench-inference": Command(
+        "truestep.cli.serving.bench_inference:bench_inference",
+        "Measure the latency of a trained model: eager, compiled, exported, quantised.",
+        _SCRIPTS_OWN,
+    ),
     "new": Command("truestep.cli.learning.new:new", "Write a training program to start from."),
     "exercise": Command(
         "truestep.cli.learning.exercise:exercise_command",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-import time
-from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -25,9 +21,9 @@ from truestep.cli.experimenting.experiment import (
 )
 from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.cli.shell import completion
+from truestep.cli.shell.progress import StageProgress
 from truestep.errors import UsageError
 from truestep.experiments.reports.pages import tune_page
-from truestep.experiments.reports.text import WIDTH
 from truestep.experiments.reports.tune import catalogue, document, text
 from truestep.experiments.tune.tune import chosen
 from truestep.experiments.tune.tune import tune as run_tune
@@ -86,7 +82,7 @@ def tune(
     check_page(report)
     names = chosen(_split(only), _split(skip), larger_batch)
     bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory)
-    progress = _Progress()
+    progress = StageProgress()
     with explained(bench):
         result = run_tune(bench, names, budget, progress)
     progress.end()
@@ -101,22 +97,3 @@ def tune(
 
 def _split(names: list[str] | None) -> list[str]:
     return [name.strip() for given in names or () for name in given.split(",") if name.strip()]
-
-
-class _Progress:
-    """Prints a line on standard error for each stage, with the time passed."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-
-    def __call__(self, said: str) -> None:
-        passed = int(time.monotonic() - self._begun)
-        with contextlib.suppress(OSError):
-            lines = wrap(f"{passed // 60}:{passed % 60:02} {said}", WIDTH, subsequent_indent="  ")
-            sys.stderr.write("\n".join(lines) + "\n")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Print an empty line between the progress and the report."""
-        with contextlib.suppress(OSError):
-            sys.stderr.write("\n")

@@ -13,5 +13,6 @@ resume: does a resumed run equal the uninterrupted one?
 inspect: layers, gradients and losses of one step
 profile: where do time and memory go?
 plan: does it fit into memory, and on how many devices?
+inference: which way to run a trained model is fastest?
 reports: results as text, JSON and charts
 """

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from truestep.cli.experimenting.experiment import Format
-from truestep.errors import TorchMissing, UsageError
+from truestep.cli.serving.given import FactoryArguments, Weights, argument_of, batches_of, check_torch
+from truestep.errors import UsageError
 
 CheckpointPath = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint, a run, or its last or best.", show_default=False)
@@ -27,14 +27,6 @@ Inputs = Annotated[
     ),
 ]
 To = Annotated[Literal["pt2", "onnx", "aoti", "safetensors"], typer.Option(help="Format of the export.")]
-FactoryArguments = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Argument of the factory; can be repeated.", show_default=False),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Model of the checkpoint, such as ema or swa.", show_default=False),
-]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Default: export/FORMAT in the run.", show_default=False)]
 Dynamic = Annotated[
     list[str] | None,
@@ -74,22 +66,16 @@ def export(
     eager over real batches and edge shapes. Exit code 0; 1 if outputs differ by more than the tolerance, 2 if the model
     cannot be exported (the message has its line) or for wrong use.
     """
-    try:
-        import torch  # noqa: F401
-    except ModuleNotFoundError:
-        raise TorchMissing(
-            "truestep export needs torch, which is not installed for this Python",
-            remedy="install it with `pip install torch`",
-        ) from None
+    check_torch("export")
     from truestep.export.text import folder_of, text
     from truestep.loop.inference.exporting import export_checkpoint
 
-    arguments = dict(map(_argument, argument or ()))
+    arguments = dict(map(argument_of, argument or ()))
     found, source = export_checkpoint(
         checkpoint,
         factory=model,
         arguments=arguments,
-        batches=_batches(inputs),
+        batches=batches_of(inputs),
         to=to,
         weights=weights,
         folder=(lambda path: folder_of(path, to)) if out is None else (lambda _: out),
@@ -103,19 +89,6 @@ def export(
     else:
         print(text(found, source))
     return 0
-
-
-def _argument(text: str) -> tuple[str, Any]:
-    """Return name and value of an argument: JSON, or else text."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise UsageError(
-            f"--argument {text} has no name", expected="expected NAME=VALUE", remedy="write --argument width=64"
-        )
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _dimensions(texts: list[str] | None) -> dict[str, list[int]] | None:
@@ -132,21 +105,3 @@ def _dimensions(texts: list[str] | None) -> dict[str, list[int]] | None:
             )
         found.setdefault(name, []).append(int(dim))
     return found
-
-
-def _batches(source: str) -> Iterable[Any]:
-    """Return the batches of a file, or of a loader in a module."""
-    from truestep.export.examples import FILES, batches_in
-    from truestep.export.factories import imported
-
-    if Path(source).suffix in FILES or Path(source).exists():
-        return batches_in(Path(source))
-    found = imported(source)
-    made = found() if callable(found) and not hasattr(found, "__iter__") else found
-    if not isinstance(made, Iterable):
-        raise UsageError(
-            f"{source} gives a {type(made).__name__}",
-            expected="expected a loader, or a function that returns one",
-            remedy="name a function that returns the loader of the validation set",
-        )
-    return made

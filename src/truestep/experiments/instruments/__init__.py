@@ -1,5 +1,6 @@
 """The measurements of a variant of a run: one instrument per file.
 
+inference: latency of the script's model
 layers: layers, gradients and losses of one step
 learning: learning rates, trained weights and targets
 needs: memory that a step needs
@@ -16,6 +17,7 @@ given: losses of the script's backward passes, without the scale of fp16
 
 from __future__ import annotations
 
+from truestep.experiments.instruments.inference.script_model import InferenceTimes
 from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.instruments.layers.step_layers import StepLayers
 from truestep.experiments.instruments.learning import Learning
@@ -31,6 +33,7 @@ from truestep.experiments.instruments.watched import Watched
 
 _ALL: tuple[type[Instrument], ...] = (
     Fingerprints,
+    InferenceTimes,
     Learning,
     Losses,
     Operations,

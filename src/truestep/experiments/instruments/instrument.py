@@ -35,6 +35,9 @@ class Instrument(ABC):
     def crashed(self, error: BaseException) -> None:
         """Examine the exception that ended the script."""
 
+    def played(self) -> None:
+        """Measure once the code of the script is over, while torch is still complete."""
+
     def results(self, how: str) -> dict[str, Any]:
         """Stop, and return the results as values for JSON.
 

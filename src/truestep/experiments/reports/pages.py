@@ -11,7 +11,9 @@ from truestep.experiments.overfit.overfit import LearningVerdict, Overfit
 from truestep.experiments.profile.bottleneck import sentences, size, unit_of
 from truestep.experiments.profile.profile import Profiled
 from truestep.experiments.prove.prove import ProofAnswer, RemedyProof
+from truestep.experiments.inference.measured import InferenceMeasured
 from truestep.experiments.reports import compare as of_compare
+from truestep.experiments.reports import inference as of_inference
 from truestep.experiments.reports import prove as of_prove
 from truestep.experiments.reports import tune as of_tune
 from truestep.experiments.reports.picture import mean_and_band
@@ -143,6 +145,25 @@ def tune_page(command: str, script: str, result: Tuned, text: str) -> Experiment
     tone = "good" if result.best else "limited"
     where = (f"{script} on {result.device}",)
     return ExperimentPage("truestep tune", command, headline, text, tone, where, tiles, tuple(parts))
+
+
+def inference_page(command: str, found: InferenceMeasured, text: str) -> ExperimentPage:
+    """Return the page of `truestep bench-inference`: a table of latencies for each size of the batch."""
+    parts = []
+    for one in found.settings:
+        fastest = max((row.per_second or 0.0 for row in one.rows), default=0.0)
+        rows = []
+        for row in one.rows:
+            name, median, p95, p99, rate, speed, interval, status = of_inference.cells(row, one)
+            length = round(100 * row.per_second / fastest, 1) if row.per_second and fastest else None
+            cells = (name, rate, median, p95, p99, speed, interval, status)
+            rows.append(TableRow(cells, length, row is one.best))
+        heads = ("", "samples/s", "median", "95 %", "99 %", "speed", "interval", "")
+        parts.append(Part(of_inference.heading(one), tables=(Table(heads, tuple(rows)),)))
+    said = of_inference.verdicts(found)
+    tone = "good" if any(one.best for one in found.settings) else "limited"
+    paragraphs = (*found.facts, *said[1:], *of_inference.asides(found))
+    return ExperimentPage("truestep bench-inference", command, said[0], text, tone, paragraphs, parts=tuple(parts))
 
 
 def profile_page(command: str, found: Profiled, folder: str, text: str) -> ExperimentPage:

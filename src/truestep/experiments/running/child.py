@@ -44,7 +44,7 @@ def main(path: Path) -> None:
     target = Target(wanted["name"], tuple(wanted["arguments"]), wanted["module"])
     reads.listen()
     sys.argv[:] = [wanted["name"]]
-    launch(target, torch_imported=child.torch_imported, ended=child.ended, crashed=child.crashed)
+    launch(target, torch_imported=child.torch_imported, ended=child.ended, crashed=child.crashed, played=child.played)
 
 
 def _die_with_parent() -> None:
@@ -108,6 +108,11 @@ class _Child:
         """Pass the exception that ended the script to the instruments."""
         for instrument in self._instruments:
             instrument.crashed(error)
+
+    def played(self) -> None:
+        """Let the instruments use torch once more: its atexit handlers take a part of it down."""
+        for instrument in self._instruments:
+            instrument.played()
 
     def ended(self, how: str) -> int | None:
         """Write the outcome: the end of the script, and the results of changes and instruments."""

@@ -4,5 +4,4 @@ tune: the experiment: choose, try and combine speed-ups within a budget of time
 tuned: its results
 trial_order: the order in which speed-ups are tried
 turns: time two variants that take turns
-speedup_statistics: interval and verdict of ratios of times, and the difference of losses
 """

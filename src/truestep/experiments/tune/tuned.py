@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from truestep.experiments.tune.speedup_statistics import Judged
+from truestep.experiments.figures.speedup_statistics import Judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ def launch(
     ended: Callable[[str], int | None],
     forked: Callable[[], None] = lambda: None,
     crashed: Callable[[BaseException], None] = lambda error: None,
+    played: Callable[[], None] = lambda: None,
 ) -> NoReturn:
     """Run a script, folder, archive or module to its end, then end the process in the same way as the program.
 
@@ -40,6 +41,7 @@ def launch(
             return an exit code, which is used if the program itself succeeded.
         forked: called in a forked child, which is not supervised.
         crashed: called with the exception that ended the program, after its traceback was printed.
+        played: called when the program's code is over, before its threads are joined and its atexit handlers run.
 
     Raises:
         NoSuchScript: the program does not exist, or cannot be read.
@@ -66,6 +68,7 @@ def launch(
         endings.remove()
         hook.remove()
         raise
+    played()
     _finish_threads_and_handlers()
     chosen = ending(how)
     endings.remove()
