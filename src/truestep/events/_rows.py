@@ -160,6 +160,17 @@ class RowsUnread(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartUnused(Event):
+    """At the end of a run, no statement reads an array of the program, nor another one with a word of its name."""
+
+    absent: ClassVar[str] = "no array that a variable holds was left unused"
+    name: str
+    """Name of the array, such as "x_val" or "self.valid[0]"."""
+    site: Site | None = None
+    """Statement that first stores it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredCompared(Event):
     """Stored samples were compared with those of an earlier step."""
 

@@ -79,6 +79,10 @@ class WorstWeightsKept(Rule):
         self._kept: dict[str, list[WeightsKept]] = {}
         self._read: dict[str, list[float]] = {}
 
+    def unobserved(self, run: Progress) -> str:
+        named = any(one.loss is not one.share for kept in self._kept.values() for one in kept)
+        return super().unobserved(run) or ("" if named else "no figure with the name of a loss or an accuracy")
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case WeightsKept():
@@ -93,7 +97,7 @@ class WorstWeightsKept(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         for name, kept in self._kept.items():
             last = kept[-1]
-            if last.loss is not last.greater or len({one.site for one in kept}) > 1:
+            if last.loss is last.share or last.loss is not last.greater or len({one.site for one in kept}) > 1:
                 continue
             sign, near = (-1 if last.loss else 1), _NEAR * abs(last.value)
             better = [value for value in self._read.get(name, []) if sign * (value - last.value) > near]

@@ -6,6 +6,7 @@ import ast
 import dis
 import functools
 import inspect
+import re
 from types import CodeType, FrameType
 
 from truestep import source
@@ -31,6 +32,52 @@ def never_loaded(frames: list[FrameType], held: list[Held]) -> set[str]:
         owner = id(frame) if function else id(frame.f_globals)
         found |= {one.name for one in held if one.owner == owner and one.name in stores - loads and one.name[0] != "_"}
     return found
+
+
+def unused_parts(frames: list[FrameType], held: list[Held]) -> dict[str, Site | None]:
+    """Return the arrays that no statement reads, nor another one with a word of their name, with their first statement.
+
+    Of `x_val` and `y_val` it is enough that one is read. Attributes are looked up in the file of the innermost frame.
+    """
+    idle = never_loaded(frames, held)
+    path = frames[0].f_code.co_filename if frames else ""
+    stores, loads = _attributes_of(path)
+    attributes = {one.name: _attribute(one.name) for one in held if "." in one.name}
+    idle |= {name for name, attribute in attributes.items() if attribute in stores and attribute not in loads}
+    read = {word for one in held if one.name not in idle for word in _words(one.name)}
+    found: dict[str, Site | None] = {}
+    for name in sorted(idle):
+        if read.isdisjoint(_words(name)):
+            place = stores.get(attributes.get(name, ""))
+            found[name] = stored_at(frames, name) if place is None else Site(path, *place)
+    return found
+
+
+def _attribute(name: str) -> str:
+    """Return the attribute in the name of an array, such as "valid" for "self.valid[0]"."""
+    return name.rpartition(".")[2].partition("[")[0]
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of the last part of a name, except for single letters."""
+    return {word for word in re.split(r"[\W_\d]+", _attribute(name).lower()) if len(word) > 1}
+
+
+@functools.lru_cache(maxsize=64)
+def _attributes_of(path: str) -> tuple[dict[str, tuple[int, int, int, int]], set[str]]:
+    """Return the attributes that a file assigns, with the place of the first, and those that it reads, also as text."""
+    stores: dict[str, tuple[int, int, int, int]] = {}
+    loads = set[str]()
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                place = node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+                stores.setdefault(node.attr, place)
+            else:
+                loads.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            loads.add(node.value)
+    return stores, loads
 
 
 @functools.lru_cache(maxsize=64)
