@@ -103,7 +103,9 @@ def of_sums(kind, values, targets, *, loader=1):
 
 def batches(steps, spread=2.0):
     """Return targets around 100, some batches wider than others."""
-    return [[100 + spread * (1 + step % 3 / 10) * (1 if place % 2 else -1) for place in range(30)] for step in range(steps)]
+    return [
+        [100 + spread * (1 + step % 3 / 10) * (1 if place % 2 else -1) for place in range(30)] for step in range(steps)
+    ]
 
 
 @pytest.mark.parametrize("loader", [1, None])

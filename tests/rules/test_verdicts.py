@@ -28,6 +28,7 @@ NO_GRADIENT = ev.OptimizerStepped(optimizer=1, site=STEP, observed=2, absent_gra
 CLIPPED = ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=2, observed=2, fresh=2)
 EVALUATED = ev.ModelCalled(model=1, site=EVAL, training=False, grad=False, tracked=False, frozen_sensitive=True)
 PLATEAU = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="ReduceLROnPlateau")
+KEPT = ev.WeightsKept(name="score", loss=False, greater=True, value=0.5, site=EVAL)
 RATE = ev.LearningRateRead(optimizer=1, rates=(0.1,))
 COSINE = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="CosineAnnealingLR", horizon=10)
 
@@ -461,7 +462,21 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no best weights",
         MANY,
         "finished",
-        "no weights kept in a branch that compares a loss or an accuracy with the best one",
+        "no weights kept in a branch that compares a figure with the best one",
+    ),
+    (
+        "worst-weights-kept",
+        "a figure without a known direction",
+        [*MANY, KEPT],
+        "finished",
+        "no figure with the name of a loss or an accuracy",
+    ),
+    (
+        "chosen-on-test-data",
+        "no evaluation",
+        [*MANY, KEPT],
+        "finished",
+        "no evaluation on rows or loaders that could be told apart",
     ),
     ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
     # Losses and data.

@@ -156,7 +156,9 @@ class LossAtChance(Rule):
             label=f"{last:.3g} at the end, {chance:.3g} for {_named(line.targets[-1], len(_labels(line.targets)))}",
             related=() if site is None or site == loss else (Mark(site, "the backward pass"),),
             cost=f"{run.step:,} steps, and the model knows no more of a sample than {_KNOWN[kind == _SQUARED]}",
-            confidence=Confidence.MEDIUM if sure and not _is_drawn(line.targets) and not _is_heavy(line.targets) else Confidence.LOW,
+            confidence=Confidence.MEDIUM
+            if sure and not _is_drawn(line.targets) and not _is_heavy(line.targets)
+            else Confidence.LOW,
             help="look at a batch: its inputs must belong to its targets, and differ from each other",
             unit="sampled losses",
         )

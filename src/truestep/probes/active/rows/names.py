@@ -11,7 +11,9 @@ from types import CodeType, FrameType
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.rows.tables import Held
+from truestep.probes.active.rows.tables import Held, shape_of
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
 
 
 def stored_at(frames: list[FrameType], name: str) -> Site | None:
@@ -34,22 +36,28 @@ def never_loaded(frames: list[FrameType], held: list[Held]) -> set[str]:
     return found
 
 
-def unused_parts(frames: list[FrameType], held: list[Held]) -> dict[str, Site | None]:
+def unused_parts(scene: Scene, frames: list[FrameType], held: list[Held]) -> dict[str, Site | None]:
     """Return the arrays that no statement reads, nor another one with a word of their name, with their first statement.
 
-    Of `x_val` and `y_val` it is enough that one is read. Attributes are looked up in the file of the innermost frame.
+    Of `x_val` and `y_val` it is enough that one is read. Attributes are looked up in all files of the program.
     """
     idle = never_loaded(frames, held)
-    path = frames[0].f_code.co_filename if frames else ""
-    stores, loads = _attributes_of(path)
+    stores: dict[str, Site] = {}
+    loads = set[str]()
+    for path in dict.fromkeys([frame.f_code.co_filename for frame in frames] + scene.sites.own_files()):
+        stored, loaded = _attributes_of(path)
+        stores = {name: Site(path, *place) for name, place in stored.items()} | stores
+        loads |= loaded
     attributes = {one.name: _attribute(one.name) for one in held if "." in one.name}
     idle |= {name for name, attribute in attributes.items() if attribute in stores and attribute not in loads}
-    read = {word for one in held if one.name not in idle for word in _words(one.name)}
+    names = {one.name for one in held}
+    for space in (space for frame in frames for space in (frame.f_globals, variables(frame))):
+        names |= {name for name, value in space.items() if shape_of(scene.torch, value)}  # also other names of an array
+    read = {word for name in names - idle for word in _words(name)}
     found: dict[str, Site | None] = {}
     for name in sorted(idle):
         if read.isdisjoint(_words(name)):
-            place = stores.get(attributes.get(name, ""))
-            found[name] = stored_at(frames, name) if place is None else Site(path, *place)
+            found[name] = stores.get(attributes.get(name, "")) or stored_at(frames, name)
     return found
 
 

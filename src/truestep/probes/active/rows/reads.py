@@ -29,6 +29,8 @@ _LEAST = 8
 _INNER = 3
 """Frames with variables that can hold the batch, if the arguments of the call are made from it."""
 _MOST_CALLS = 100
+_MOST_LOOKS = 2
+"""Calls of a line at which arrays are looked for that nothing reads."""
 _MOST_READS = 2
 """Calls of training that are read in a step."""
 _MOST_KNOWN = 512
@@ -245,7 +247,8 @@ class RowReads:
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
             if found:
                 self._evaluated_now, self._part = (frames, held, found), part
-                self.parts |= unused_parts(frames, held)
+                if calls < _MOST_LOOKS:
+                    self.parts |= unused_parts(scene, frames, held)
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
         return frames, found
