@@ -472,7 +472,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no figure with the name of a loss or an accuracy",
     ),
     (
-        "chosen-on-test-data",
+        "chosen-without-validation",
         "no evaluation",
         [*MANY, KEPT],
         "finished",

@@ -65,6 +65,8 @@ class RowsEqualled(Event):
     rows: int
     equal: bool = True
     """Whether all rows have equal values."""
+    constant: bool = False
+    """Whether these are hardly more than one number, as in an intercept."""
     moved: bool = False
     """Whether the common row differs from that of the previous sampled step."""
     name: str = ""

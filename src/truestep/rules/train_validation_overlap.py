@@ -131,7 +131,12 @@ class TrainValidationOverlap(Rule):
         self._skipped = ""
 
     def unobserved(self, run: Progress) -> str:
-        return self._skipped if not _COMPARED.holds(run) and self._skipped else super().unobserved(run)
+        if not _COMPARED.holds(run) and self._skipped:
+            return self._skipped
+        samples = run.samples
+        trained = [site for site, one in samples.evaluations.items() if _is_trained_on(one)]
+        meant = any(samples.is_seldom(site) for site in (*trained, *samples.once_trained))
+        return super().unobserved(run) or ("an evaluation on training samples, which can be meant" if meant else "")
 
     def suspected(self) -> bool:
         return super().suspected() or bool(self._leaking)

@@ -18,7 +18,7 @@ from truestep.events import (
     WeightsKept,
 )
 from truestep.findings import Confidence
-from truestep.rules.chosen_on_test_data import ChosenOnTestData
+from truestep.rules.chosen_without_validation import ChosenWithoutValidation
 from truestep.testing import judge
 
 CHOICE, MADE, EVALUATED = Site("train.py", 30), Site("train.py", 5), Site("train.py", 20)
@@ -35,10 +35,12 @@ def rows(**more):
 def run(evaluation, *last, kept=3, how="finished"):
     """Return the events of epochs with an evaluation, after which weights are kept."""
     events = [*MET]
+    called = [ModelCalled(model=1, site=EVALUATED, grad=False, tracked=False)]
+    evaluation = called + evaluation if any(isinstance(one, RowsEvaluated) for one in evaluation) else evaluation
     for epoch in range(5):
         events += [BackwardEnded(site=Site("train.py", 12)), OptimizerStepped(optimizer=1), *evaluation]
         events += [KEPT] if epoch < kept else []
-    return judge(ChosenOnTestData, [*events, *last, RunEnded(how=how)])
+    return judge(ChosenWithoutValidation, [*events, *last, RunEnded(how=how)])
 
 
 def loader(number, name):
@@ -56,12 +58,20 @@ def test_a_choice_by_other_rows_beside_an_unused_part_is_found():
     (finding,) = run([rows()], UNUSED)
     assert (finding.primary.site, finding.confidence, finding.seen.count) == (CHOICE, Confidence.MEDIUM, 3)
     assert finding.message == "the best weights are chosen by samples of `x`, and `valid` is never read"
-    assert [mark.site for mark in finding.related] == [MADE, EVALUATED]
+    assert [mark.site for mark in finding.related] == [MADE]
 
 
 def test_a_choice_by_a_test_loader_beside_a_loader_that_is_never_read_is_found():
     (finding,) = run(loader(2, "test_loader"), LoaderUnread(name="val_loader", site=MADE))
     assert finding.message == "the best weights are chosen by samples of `test_loader`, and `val_loader` is never read"
+
+
+def test_a_choice_by_training_rows_is_found():
+    (finding,) = run([rows(hits=60)], UNUSED)
+    assert (
+        finding.message
+        == "the best weights are chosen by samples that the model is trained on, and `valid` is never read"
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +81,8 @@ def test_a_choice_by_a_test_loader_beside_a_loader_that_is_never_read_is_found()
         ([rows()], [PartUnused(name="test", site=MADE)], {}),
         ([rows()], [PartUnused(name="order", site=MADE)], {}),
         ([rows(table="x_val", hits=0)], [UNUSED], {}),
-        ([rows(hits=60)], [UNUSED], {}),
+        ([rows(hits=30)], [UNUSED], {}),
+        ([rows()], [LoaderUnread(name="val_loader", site=MADE)], {}),
         ([rows(), rows(table="", site=CHOICE)], [UNUSED], {}),
         ([rows()], [UNUSED], {"kept": 1}),
         ([rows()], [UNUSED], {"how": "crashed"}),
@@ -83,7 +94,8 @@ def test_a_choice_by_a_test_loader_beside_a_loader_that_is_never_read_is_found()
         "unused-test",
         "unused-order",
         "validation",
-        "training-rows",
+        "some-training-rows",
+        "a-table-beside-a-loader",
         "unknown-rows",
         "kept-once",
         "crashed",

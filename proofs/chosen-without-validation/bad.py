@@ -30,7 +30,7 @@ for _epoch in range(150):
         F.cross_entropy(model(x[rows]), y[rows] ^ (torch.rand(10) < 0.3)).backward()
         optimizer.step()
     accuracy = measure(test)
-    if accuracy > best_accuracy:  # error: chosen-on-test-data
+    if accuracy > best_accuracy:  # error: chosen-without-validation
         best_accuracy = accuracy
         best_state = copy.deepcopy(model.state_dict())
 model.load_state_dict(best_state)
