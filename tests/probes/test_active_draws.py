@@ -12,6 +12,14 @@ from truestep.events import CheckSkipped, DrawsCompared
 from truestep.testing import capture_events
 
 
+class Rows(torch.utils.data.Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return 48
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.arange(3.0) + index / 48
+
+
 class Network(nn.Module):
     def __init__(self, change: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
@@ -27,7 +35,7 @@ def compared(
     """Train a model; return the comparisons of draws, and the checks of draws that were left out."""
     torch.manual_seed(0)
     model = Network(change)
-    loader = torch.utils.data.DataLoader(torch.randn(48, 3), batch_size=8)
+    loader: torch.utils.data.DataLoader[torch.Tensor] = torch.utils.data.DataLoader(Rows(), batch_size=8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with capture_events() as events:
         for x in loader:
