@@ -1,4 +1,4 @@
-"""Shell completion, and the colours of what is printed."""
+"""Shell completion, and colours of the output."""
 
 import os
 import re
@@ -20,7 +20,7 @@ ESCAPE = "\x1b["
 
 
 def completed(*words, cwd=None, shell="bash"):
-    """Return the lines that the shell gets for a command line whose last word is to be completed."""
+    """Return the lines that the shell gets for a command line with an unfinished last word."""
     line = " ".join(("truestep", *words))
     asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words)), "_TYPER_COMPLETE_ARGS": line}
     env = os.environ | asked | {"_TRUESTEP_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}

@@ -62,7 +62,7 @@ FALLS_TO = {"digits": 0.35, "images": 0.75, "table": 0.25, "text": 0.68, "tokens
 def predicts(
     name: str, out: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Check that `--predict` prepares new files with what the run has saved, without training and without its data."""
+    """Check that `--predict` prepares new files with the saved preprocessing of the run, without training and without its data."""
     kind, content, expected = NEW[name]
     path = folder / f"new.{kind}"
     if kind == "png":

@@ -1,4 +1,4 @@
-"""Two calls in eval mode with different seeds: whether the results differ, and what draws."""
+"""Two calls in eval mode with different seeds: whether the results differ, and the cause."""
 
 from __future__ import annotations
 

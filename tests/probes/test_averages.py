@@ -1,4 +1,4 @@
-"""Figures of evaluations by what they measure: averages over batches, sizes of errors, scales of both sides."""
+"""Figures of evaluations by meaning: averages over batches, sizes of errors, scales of both sides."""
 
 import ast
 
