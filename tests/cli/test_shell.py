@@ -54,6 +54,7 @@ def test_words_are_completed_without_torch(words, expected):
     assert completed(*words) == expected
 
 
+@pytest.mark.program
 @cold
 def test_other_shells_get_the_titles_too():
     assert completed("new", "dig", shell="fish")[0].startswith("digits\tClassify handwritten digits")
@@ -83,6 +84,7 @@ def test_runs_are_found_below_what_was_written(tmp_path, monkeypatch):
     assert completed("report", "runs/b", cwd=tmp_path) == ["runs/b"]
 
 
+@pytest.mark.program
 @cold
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_script_for_bash_completes(tmp_path):
@@ -161,6 +163,7 @@ def written(tmp_path, *options, **environment):
     return done
 
 
+@pytest.mark.program
 def test_a_report_has_colours_where_they_are_wanted(tmp_path):
     plain = written(tmp_path)
     coloured = written(tmp_path, "--color", "always")
