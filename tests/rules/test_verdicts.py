@@ -94,6 +94,32 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("clip-after-step", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
     ("clip-before-backward", "no step", [*MET, CLIPPED, MADE], "finished", "no optimizer step"),
     ("clip-wrong-parameters", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
+    (
+        "clip-wrong-parameters",
+        "one of two gradients",
+        [*MET, MADE, ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=1, observed=1, unclipped=1), USED],
+        "finished",
+        "a part of the gradients was clipped, which can be meant",
+    ),
+    (
+        "padding-in-loss",
+        "a third of the targets",
+        [*MANY, ev.PaddingRead(kind="cross_entropy", site=LOSS, index=0, share=33)],
+        "finished",
+        "less than half of the targets are padding",
+    ),
+    (
+        "train-validation-overlap",
+        "training accuracy",
+        [
+            *MANY,
+            ev.RowsEvaluated(
+                model=1, table="x", samples=50, hits=50, inside=50, trained="x", rows=50, seen=50, site=EVAL
+            ),
+        ],
+        "finished",
+        "an evaluation on training samples, which can be meant",
+    ),
     ("clip-before-unscale", "no scaler", [*MANY, CLIPPED], "finished", "no GradScaler"),
     ("scaler-misused", "no scaler", MANY, "finished", "no GradScaler"),
     (
