@@ -162,7 +162,7 @@ class Split:
 class UntouchedSplit(Split):
     def __init__(self, x: torch.Tensor) -> None:
         super().__init__(x)
-        self.dev = x.flip(0)
+        self.dev = x.flip(0) + 1.0
 
 
 def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
@@ -171,6 +171,20 @@ def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
     assert unused.name == "self.dev"
     assert unused.site is not None
     assert unused.site.path == __file__
+
+
+def test_a_part_that_is_read_under_a_name_that_is_put_together_is_not_unused() -> None:
+    class Named(Split):
+        def run(self, measured: str) -> list[Event]:
+            (x,), (after,) = self.train, getattr(self, measured[:2] + measured[2:])
+            return train(lambda step: (x[25 * step : 25 * step + 25], torch.arange(25) % 3), after=after)
+
+        def __init__(self, x: torch.Tensor) -> None:
+            super().__init__(x)
+            self.hidden_part = (x[150:] + 1.0,)
+
+    assert not of(PartUnused, Named(table()[0]).run("_".join(("hidden", "part"))))
+    assert {one.name for one in of(PartUnused, Named(table()[0]).run("test"))} == {"self.hidden_part[0]"}
 
 
 def test_variables_that_nothing_reads_are_unused_parts_unless_their_word_is_read() -> None:

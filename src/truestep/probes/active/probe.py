@@ -244,7 +244,7 @@ class ActiveProbe(Probe):
     def last(self) -> Iterator[Event]:
         for name, unused in self._rows.unread():
             yield RowsUnread(table=name, unused=unused)
-        for name, site in self._rows.parts.items():
+        for name, site in self._rows.parts.unused().items():
             yield PartUnused(name=name, site=site)
         yield from self._comparisons.last()
 

@@ -7,13 +7,18 @@ import dis
 import functools
 import inspect
 import re
+from collections.abc import Callable
 from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.rows.tables import Held, shape_of
+from truestep.probes.active.rows.tables import Held, Table, shape_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+
+if TYPE_CHECKING:
+    from truestep.probes.active.rows.reads import Found
 
 
 def stored_at(frames: list[FrameType], name: str) -> Site | None:
@@ -59,6 +64,50 @@ def unused_parts(scene: Scene, frames: list[FrameType], held: list[Held]) -> dic
         if read.isdisjoint(_words(name)):
             found[name] = stores.get(attributes.get(name, "")) or stored_at(frames, name)
     return found
+
+
+class UnusedParts:
+    """The arrays that evaluations do not read, and that no statement reads, nor another one with a word of their name.
+
+    Args:
+        scene: the scene.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._found: dict[str, Site | None] = {}
+        self._read: set[str] = set()
+        """Those with rows of an evaluation all the same, as under a name that is put together."""
+
+    def evaluated(
+        self,
+        frames: list[FrameType],
+        held: list[Held],
+        found: list[Found],
+        table_of: Callable[[Held, tuple[Any, ...]], Table | None],
+        *,
+        first: bool,
+    ) -> None:
+        """Handle an evaluation.
+
+        Args:
+            frames: the user's frames.
+            held: the arrays that they hold.
+            found: tables with its rows.
+            table_of: returns an array as a table of rows of a form.
+            first: True for the first evaluations of a line, in which parts are looked for.
+        """
+        if first:
+            self._found |= unused_parts(self._scene, frames, held)
+        for one in held if self._found else ():
+            if one.name in self._found and one.name not in self._read:
+                tables = ((table_of(one, like.form), like.keys) for like in found)
+                if any(table is not None and bool(table.has(self._scene.torch, keys).any()) for table, keys in tables):
+                    self._read.add(one.name)
+
+    def unused(self) -> dict[str, Site | None]:
+        """Return the arrays, with the statement that first stores each."""
+        return {name: site for name, site in self._found.items() if name not in self._read}
 
 
 def _attribute(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Site
 from truestep.probes.active.rows.labels import Labels
-from truestep.probes.active.rows.names import never_loaded, stored_at, unused_parts
+from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
 from truestep.probes.active.rows.tables import (
     Held,
@@ -87,8 +87,7 @@ class RowReads:
         """Arrays with rows of the training and others, to some keys of the others, until they are read."""
         self._unused: set[str] = set()
         """Names of arrays that no statement of the program reads."""
-        self.parts: dict[str, Site | None] = {}
-        """The same in any evaluation, where nothing reads another array with a word of the name either."""
+        self.parts = UnusedParts(scene)
         self._calls: dict[Site | None, int] = {}
         self._reads: dict[tuple[int, int], int] = {}
         """The latest model and step to the number of its reads."""
@@ -247,8 +246,7 @@ class RowReads:
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
             if found:
                 self._evaluated_now, self._part = (frames, held, found), part
-                if calls < _MOST_LOOKS:
-                    self.parts |= unused_parts(scene, frames, held)
+                self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
         return frames, found
