@@ -17,13 +17,14 @@ from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
-from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
+from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
 from truestep.syntax.training import Step, Training
 from truestep.syntax.values import argument, names_in, part_of
 
 __all__ = [
+    "NO_GRAD",
     "Act",
     "Binding",
     "Call",

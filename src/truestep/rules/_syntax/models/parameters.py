@@ -1,4 +1,4 @@
-"""States, copies and objects of a training, from the syntax."""
+"""Parameters of models and the optimizers that hold them, from the syntax."""
 
 from __future__ import annotations
 
@@ -6,88 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Program, Suspicion, dotted
+from truestep.rules._syntax.models.modules import is_layer
+from truestep.syntax import Act, Binding, Call, Kind, Program, Scope, Suspicion, dotted
 
 _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gradient|requiers_grad|reqiures_grad)$")
-
-
-def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
-    """Yield state dicts that are kept without a copy while the training goes on, and loaded later."""
-    for call in program.method("state_dict"):
-        statement = call.statement
-        if (
-            not isinstance(statement, ast.Assign)
-            or statement.value is not call.node
-            or call.node.args
-            or call.node.keywords
-        ):
-            continue
-        guess = program.kinds.receiver(call)
-        if guess is None or guess.kind is not Kind.MODEL:
-            continue
-        key = dotted(statement.targets[0])
-        load = next((one for one in program.method("load_state_dict") if _passes(one, key, call)), None)
-        if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
-            continue
-        seen = program.values.reaching(key, load.context, load.order)
-        if seen and all(one.value is not call.node for one in seen):
-            continue
-        best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
-        uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
-        first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)
-        if not best and not first:
-            continue
-        yield Suspicion(
-            call.node,
-            f"`{key}` is kept without a copy, and changes with every later step",
-            "holds the live weights",
-            f"copy them: `copy.deepcopy({ast.unparse(call.node)})`",
-            ((load.node, "loads the latest weights, not the kept ones"),),
-            Confidence.HIGH if load.loop is None or load.loop is not call.loop else Confidence.MEDIUM,
-        )
-
-
-def _trains_in(call: Call, program: Program) -> bool:
-    """Return True if the loop around a call takes steps."""
-    assert call.loop is not None
-    return any(one.act is Act.STEP for one in program.flow.of_loop(call.loop))
-
-
-def _passes(call: Call, key: str, kept: Call) -> bool:
-    """Return True if a call loads the value that another one has kept, not another variable of the same name."""
-    value = call.argument(0, "state_dict")
-    if value is None or dotted(value) != key:
-        return False
-    return "." in key or call.scope.within(kept.scope) or key in kept.scope.globals
-
-
-def _copied(key: str, program: Program) -> bool:
-    """Return True if the value of a name is copied after it was assigned."""
-    return any(
-        key == dotted(part)
-        for call in program.method("deepcopy", "copy", "clone", "items")
-        for part in (*call.node.args, call.receiver or call.node)
-    )
-
-
-def state_not_loaded(program: Program) -> Iterator[Suspicion]:
-    """Yield calls of `state_dict` with a result that is dropped."""
-    for call in program.method("state_dict"):
-        guess = program.kinds.receiver(call)
-        if not call.alone or guess is None or guess.kind not in (Kind.MODEL, Kind.OPTIMIZER, Kind.SCHEDULER):
-            continue
-        passed = next(iter(call.arguments()), None)
-        load = "" if passed is None else dotted(passed)
-        if len(list(call.arguments())) > 1 or call.context.withs or call.scope.name.endswith("state_dict"):
-            continue
-        yield Suspicion(
-            call.node,
-            "`state_dict` is called and its result is dropped" if not load else f"`state_dict` overwrites `{load}`",
-            "loads nothing",
-            f"call `{call.key}.load_state_dict({load or 'state'})` to load a state",
-            confidence=Confidence.HIGH if guess.sure or load else Confidence.LOW,
-        )
 
 
 def freeze_without_effect(program: Program) -> Iterator[Suspicion]:
@@ -279,77 +201,89 @@ def _rebuilt(call: Call, one: Binding, program: Program) -> bool:
     return any(other.name.startswith("torch.optim.") or other.method == "add_param_group" for other in later)
 
 
-def anomaly_mode_left_on(program: Program) -> Iterator[Suspicion]:
-    """Yield calls that switch anomaly detection on for the whole run."""
-    for call in program.named("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"):
-        mode = call.argument(0, "mode")
-        on = isinstance(mode, ast.Constant) and mode.value is True
-        if not on or not call.alone or call.context.guards or call.loop is not None:
-            continue
-        others = program.named("torch.autograd.set_detect_anomaly")
-        if len(others) > 1 or not program.roles.trainings():
-            continue
-        yield Suspicion(
-            call.node,
-            "anomaly detection, a tool for finding a NaN, is on for the whole run",
-            "slows down every backward pass",
-            "remove the call once the NaN is found",
-            confidence=Confidence.HIGH if call.scope.kind == "module" else Confidence.MEDIUM,
-        )
+def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers that are built on some parts of a model, with no other optimizer and nothing frozen."""
+    yield from _sliced(program)
+    made = [call for call in program.calls if call.name.startswith("torch.optim.") and call.name.count(".") == 2]
+    if len(made) != 1 or "requires_grad" in program.text or program.method("add_param_group", "freeze"):
+        return
+    call = made[0]
+    value = call.argument(0, "params")
+    if value is None:
+        return
+    parts = _parts(program.values.origin(value, call.context, call.order)[0])
+    models = {part.rpartition(".")[0] for part in parts}
+    if not parts or len(models) != 1:
+        return
+    model = models.pop()
+    node = next((each for _, each in call.scope.loads.get(model, ())), None)
+    node = node or ast.Name(model.partition(".")[0])
+    owner = program.models.owner(node, call.context, call.order) if "." not in model else None
+    if owner is None or not program.models.is_model(owner):
+        return
+    layers = {key.removeprefix("self.") for key in _layers(owner, program)}
+    left = sorted(layers - {part.rpartition(".")[2] for part in parts})
+    called = any(
+        one.act is Act.FORWARD and one.key == model for loop in program.roles.trainings() for one in loop.operations
+    )
+    if not left or not called or any("detach" in ast.unparse(scope.node) for scope in program.inside(owner)):
+        return
+    yield Suspicion(
+        call.node,
+        f"the optimizer gets some parts of `{model}` only: `{left[0]}` is never trained",
+        f"does not hold the parameters of `{left[0]}`",
+        f"pass `{model}.parameters()`",
+    )
 
 
-def average_never_updated(program: Program) -> Iterator[Suspicion]:
-    """Yield averages that are never updated, and loops over pairs of parameters that change nothing."""
-    yield from _rebound(program)
-    for call in program.named("torch.optim.swa_utils.AveragedModel"):
-        statement = call.statement
+def _sliced(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers that get a slice of the parameters of a model, in files with no other optimizer."""
+    made = [call for call in program.calls if re.match(r"^torch\.optim\.[A-Z]\w*$", call.name)]
+    for call in made:
+        value = call.argument(0, "params")
+        if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):
+            continue
+        text = ast.unparse(value.value)
+        match = re.match(r"^(?:list|tuple)\(([\w.]+)\.parameters\(\)\)$", text)
         if (
-            not isinstance(statement, ast.Assign)
-            or program.method("update_parameters")
-            or "update_parameters" in program.text
+            match is None
+            or sum(match[1] in ast.unparse(one.node) for one in made) > 1
+            or "requires_grad" in program.text
         ):
             continue
-        key = dotted(statement.targets[0])
-        if not key or not program.roles.trainings():
-            continue
-        passed = any(
-            dotted(part) == key
-            for other in program.calls
-            for part in other.arguments()
-            if not other.name.startswith("torch.")
-        )
-        if passed:
-            continue
         yield Suspicion(
             call.node,
-            f"the average `{key}` is never updated, and keeps the first weights",
-            "is built, and never updated",
-            f"call `{key}.update_parameters(...)` with the trained model after the steps",
+            f"the optimizer gets a slice of the parameters of `{match[1]}`, and nothing trains the others",
+            f"holds `{ast.unparse(value.slice)}` of the list",
+            f"pass `{match[1]}.parameters()`",
         )
 
 
-def _rebound(program: Program) -> Iterator[Suspicion]:
-    """Yield loops over the parameters of two models that only give their variables other values."""
-    for loop in program.loops:
-        if not isinstance(loop.node, ast.For) or not isinstance(loop.node.iter, ast.Call):
-            continue
-        call = program.call_at.get(loop.node.iter)
-        if call is None or call.name != "zip" or len(call.node.args) != 2:
-            continue
-        if not all(re.search(r"\.(?:named_)?parameters\(\)$", ast.unparse(part)) for part in call.node.args):
-            continue
-        names = {
-            key
-            for key, ones in loop.scope.bindings.items()
-            for one in ones
-            if one.how == "for" and one.node is loop.node
-        }
-        body = loop.node.body
-        if all(isinstance(one, ast.Assign) and dotted(one.targets[0]) in names for one in body):
-            yield Suspicion(
-                loop.node.iter,
-                "the loop over the parameters gives its variables other values, and changes no parameter",
-                "the loop over both models",
-                "write into the parameter: `average.lerp_(weight, 1 - decay)`",
-                ((body[0], "makes a new tensor"),),
-            )
+def _parts(node: ast.expr) -> list[str]:
+    """Return the parts of a model, if an expression lists their parameters; empty if it lists anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters":
+        key = dotted(node.func.value)
+        return [key] if key.count(".") >= 1 and not key.startswith("self.") else []
+    if isinstance(node, ast.Call) and dotted(node.func) == "list" and len(node.args) == 1:
+        return _parts(node.args[0])
+    if isinstance(node, ast.BinOp):
+        left, right = _parts(node.left), _parts(node.right)
+        return [*left, *right] if left and right else []
+    if isinstance(node, ast.List):
+        found = []
+        for one in node.elts:
+            inner = _parts(one.value) if isinstance(one, ast.Starred) else []
+            if not inner:
+                return []
+            found += inner
+        return found
+    return []
+
+
+def _layers(owner: Scope, program: Program) -> Iterator[str]:
+
+    for scope in program.inside(owner):
+        for key, bindings in scope.bindings.items():
+            if key.startswith("self.") and key.count(".") == 1:
+                if any(one.value is not None and not one.index and is_layer(one.value, program) for one in bindings):
+                    yield key

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.rules._syntax_modules import is_layer
+from truestep.rules._syntax.models.modules import is_layer
 from truestep.syntax import Act, Binding, Call, Loop, Program, Scope, Suspicion, Training, dotted, names_in
 
 
@@ -61,10 +61,8 @@ def _retains(call: Call) -> bool:
 
 def _loop_of(call: Call, program: Program) -> Training | None:
     """Return the training loop with a backward pass in its own lines."""
-    for training in program.roles.trainings():
-        if any(one.node is call.node and not one.via for one in training.direct(Act.BACKWARD)):
-            return training
-    return None
+    found = program.roles.direct(Act.BACKWARD)
+    return next((training for training, one in found if one.node is call.node and not one.via), None)
 
 
 def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from truestep.rules._syntax_named import named_only
+from truestep.rules._syntax.named import named_only
 from truestep.syntax import Act, Call, Kind, Loop, Operation, Program, Suspicion, Training, dotted
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
@@ -252,7 +252,7 @@ def learning_rate_dead(program: Program) -> Iterator[Suspicion]:
             continue
         if program.mentions("param_groups") or any(name.startswith(_SCHEDULERS) for name in program.names()):
             continue
-        steps = [one for loop in program.roles.trainings() for one in loop.steps if one.built is call]
+        steps = [one for _, one in program.roles.updates(in_loops=True) if one.built is call]
         if steps:
             yield Suspicion(
                 call.node,

@@ -1,0 +1,9 @@
+"""Data of a training, and what a program computes of its results.
+
+- `loaders`: loaders and samplers.
+- `results`: results and metrics that are dropped, overwritten or wrong.
+- `scaling`: features that are scaled with statistics of the evaluation data.
+- `seeds`: seeds inside of loops.
+- `splits`: data of the training and of the evaluation.
+- `workers`: data sets that the workers of a loader share.
+"""
