@@ -45,7 +45,7 @@ def _read_elsewhere(name: str, split: Call, program: Program) -> bool:
 
 def augmentation_in_evaluation(program: Program) -> Iterator[Suspicion]:
     """Yield data sets of an evaluation with a random transform of the training."""
-    for call in program.calls:
+    for call in program.starting("torchvision.datasets."):
         if not re.match(r"^torchvision\.datasets\.(?!ImageFolder|DatasetFolder)\w+$", call.name):
             continue
         train = call.argument(1, "train")

@@ -97,14 +97,13 @@ def graph_cut(program: Program) -> Iterator[Suspicion]:
     """Yield losses that are made to require a gradient by hand, and results of layers that `forward` detaches."""
     yield from _detached_layers(program)
     yield from _made_again(program)
-    for scope in program.scopes:
-        for key, bindings in scope.bindings.items():
-            if key.endswith(".requires_grad") and key.count(".") == 1:
-                for one in bindings:
-                    if isinstance(one.value, ast.Constant) and one.value.value is True:
-                        yield from _forced(
-                            key.removesuffix(".requires_grad"), one.node, one.order, one.context.loop, program
-                        )
+    for key, _, bindings in program.attributes:
+        if key.endswith(".requires_grad") and key.count(".") == 1:
+            for one in bindings:
+                if isinstance(one.value, ast.Constant) and one.value.value is True:
+                    yield from _forced(
+                        key.removesuffix(".requires_grad"), one.node, one.order, one.context.loop, program
+                    )
     for call in program.method("requires_grad_"):
         value = call.argument(0, "requires_grad")
         off = isinstance(value, ast.Constant) and value.value is False
@@ -174,8 +173,7 @@ def _detached_layers(program: Program) -> Iterator[Suspicion]:
         return
     whole = any(
         isinstance(value := call.argument(0, "params"), ast.Call) and dotted(value.func).endswith(".parameters")
-        for call in program.calls
-        if call.name.startswith("torch.optim.")
+        for call in program.starting("torch.optim.")
     )
     if not whole or program.method("load_state_dict"):
         return

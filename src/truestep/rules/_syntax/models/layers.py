@@ -15,8 +15,8 @@ _CONSTANTS = ("torch.nn.init.constant_", "torch.nn.init.zeros_", "torch.nn.init.
 
 def layer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
     """Yield layers with a setting that no training uses."""
-    for call in program.calls:
-        if not call.name.startswith("torch.nn.") or call.unpacks:
+    for call in program.starting("torch.nn."):
+        if call.unpacks:
             continue
         wrong = _setting(call, program)
         if wrong:
@@ -193,8 +193,7 @@ def _runs_frozen(model: str, program: Program) -> bool:
         return True
     return not any(
         re.search(rf"\b{re.escape(model)}\.parameters\(\)", ast.unparse(call.node))
-        for call in program.calls
-        if call.name.startswith("torch.optim.")
+        for call in program.starting("torch.optim.")
     )
 
 

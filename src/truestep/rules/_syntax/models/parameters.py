@@ -14,31 +14,30 @@ _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gr
 
 def freeze_without_effect(program: Program) -> Iterator[Suspicion]:
     """Yield attributes that were to freeze parameters: misspelt ones, and those of modules."""
-    for scope in program.scopes:
-        for key, bindings in scope.bindings.items():
-            if not key.endswith("grad") and "grad" not in key.rpartition(".")[2]:
+    for key, _, bindings in program.attributes:
+        if "grad" not in key.rpartition(".")[2]:
+            continue
+        for one in bindings:
+            if one.how != "=" or not isinstance(one.value, ast.Constant) or one.value.value is not False:
                 continue
-            for one in bindings:
-                if one.how != "=" or not isinstance(one.value, ast.Constant) or one.value.value is not False:
+            if _TYPOS.search(key):
+                wrong = key.rpartition(".")[2]
+                yield Suspicion(
+                    one.node,
+                    f"`{wrong}` is not an attribute of parameters, and freezes nothing",
+                    "has no effect",
+                    "write `requires_grad`",
+                )
+            elif key.endswith(".requires_grad") and _is_module(key.removesuffix(".requires_grad"), one, program):
+                owner = key.removesuffix(".requires_grad")
+                if _frozen_too(owner, program) or not _optimized(owner, one, program):
                     continue
-                if _TYPOS.search(key):
-                    wrong = key.rpartition(".")[2]
-                    yield Suspicion(
-                        one.node,
-                        f"`{wrong}` is not an attribute of parameters, and freezes nothing",
-                        "has no effect",
-                        "write `requires_grad`",
-                    )
-                elif key.endswith(".requires_grad") and _is_module(key.removesuffix(".requires_grad"), one, program):
-                    owner = key.removesuffix(".requires_grad")
-                    if _frozen_too(owner, program) or not _optimized(owner, one, program):
-                        continue
-                    yield Suspicion(
-                        one.node,
-                        f"`{owner}` is a module: its attribute `requires_grad` freezes nothing",
-                        "has no effect on the parameters",
-                        f"call `{owner}.requires_grad_(False)`",
-                    )
+                yield Suspicion(
+                    one.node,
+                    f"`{owner}` is a module: its attribute `requires_grad` freezes nothing",
+                    "has no effect on the parameters",
+                    f"call `{owner}.requires_grad_(False)`",
+                )
 
 
 def _frozen_too(owner: str, program: Program) -> bool:
@@ -64,8 +63,7 @@ def _optimized(owner: str, one: Binding, program: Program) -> bool:
         return True
     return any(
         re.search(rf"\b{re.escape(owner)}\b", ast.unparse(part))
-        for call in program.calls
-        if call.name.startswith(("torch.optim.", "torch.nn.Sequential"))
+        for call in (*program.starting("torch.optim."), *program.starting("torch.nn.Sequential"))
         for part in call.arguments()
     )
 
@@ -148,8 +146,8 @@ def optimizer_rebuilt(program: Program) -> Iterator[Suspicion]:
 def optimizer_holds_stale_parameters(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that are built before a layer of their model is replaced, or on a copy that nothing holds."""
     yield from _of_copies(program)
-    for call in program.calls:
-        if not call.name.startswith("torch.optim.") or not call.node.args or call.loop is not None:
+    for call in program.starting("torch.optim."):
+        if not call.node.args or call.loop is not None:
             continue
         value = call.node.args[0]
         if not (
@@ -181,9 +179,7 @@ def optimizer_holds_stale_parameters(program: Program) -> Iterator[Suspicion]:
 
 def _of_copies(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that are built on a copy of a model which has no name."""
-    for call in program.calls:
-        if not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
-            continue
+    for call in program.optimizers:
         value = program.call_at.get(call.node.args[0]) if call.node.args else None
         copied = None if value is None or value.method != "parameters" else program.call_at.get(value.receiver)  # type: ignore[arg-type]
         if copied is not None and copied.name in ("copy.deepcopy", "copy.copy") and copied.node.args:
@@ -204,7 +200,7 @@ def _rebuilt(call: Call, one: Binding, program: Program) -> bool:
 def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that are built on some parts of a model, with no other optimizer and nothing frozen."""
     yield from _sliced(program)
-    made = [call for call in program.calls if call.name.startswith("torch.optim.") and call.name.count(".") == 2]
+    made = [call for call in program.starting("torch.optim.") if call.name.count(".") == 2]
     if len(made) != 1 or "requires_grad" in program.text or program.method("add_param_group", "freeze"):
         return
     call = made[0]
@@ -238,7 +234,7 @@ def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
 
 def _sliced(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers that get a slice of the parameters of a model, in files with no other optimizer."""
-    made = [call for call in program.calls if re.match(r"^torch\.optim\.[A-Z]\w*$", call.name)]
+    made = program.optimizers
     for call in made:
         value = call.argument(0, "params")
         if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
@@ -128,10 +127,8 @@ def _at(loop: Loop) -> Context:
 def backward_without_step(program: Program) -> Iterator[Suspicion]:
     """Yield backward passes for an optimizer of the file that is never stepped, and `step` that is named only."""
     yield from named_only(program, "the optimizer never steps", "step", Kind.OPTIMIZER)
-    for call in program.calls:
+    for call in program.optimizers:
         statement = call.statement
-        if not call.name.startswith("torch.optim.") or not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
-            continue
         if not isinstance(statement, ast.Assign) or statement.value is not call.node or len(statement.targets) != 1:
             continue
         key = dotted(statement.targets[0])
