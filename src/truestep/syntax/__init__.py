@@ -1,5 +1,6 @@
 """The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
+- `expressions`: the calls, uses of names and assignments in expressions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
 - `loops`: which loops are loops over batches, epochs or evaluation batches.
@@ -7,7 +8,7 @@
 - `names`: qualified names of imported functions and classes.
 - `places`: scopes, loops, calls and bindings.
 - `program`: the model, built once per file, with indexes of calls.
-- `reader`: the one pass over the tree.
+- `reader`: the one pass over the tree, by its statements.
 - `training`: a training loop, and the gradients of its steps.
 - `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
