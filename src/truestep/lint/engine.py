@@ -33,8 +33,7 @@ def inspecting() -> dict[str, type[Rule]]:
     >>> "clip-after-step" in inspecting()
     True
     """
-    plain = Rule.inspect.__func__  # type: ignore[attr-defined]
-    return {id: rule for id, rule in all_rules().items() if rule.inspect.__func__ is not plain}  # type: ignore[attr-defined]
+    return {id: rule for id, rule in all_rules().items() if rule.reads_syntax()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,11 @@ class Rule(ABC):
         """Yield the failures that the syntax of a file shows, for `truestep lint`; no failure by default."""
         return iter(())
 
+    @classmethod
+    def reads_syntax(cls) -> bool:
+        """Return True if the rule has an `inspect` of its own, and `truestep lint` reports it."""
+        return cls.inspect.__func__ is not Rule.inspect.__func__  # type: ignore[attr-defined]
+
     @abstractmethod
     def observe(self, event: Event, run: Progress) -> None:
         """Read one event and report the failure if the event shows it."""
