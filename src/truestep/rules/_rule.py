@@ -119,6 +119,8 @@ class Rule(ABC):
     cost_between_steps: ClassVar[bool] = False
     """True if the time passes between the steps, as in an evaluation: a median step time leaves it out."""
     preview: ClassVar[bool] = False
+    in_runs: ClassVar[bool] = True
+    """False for rules that read the syntax only: they have no verdict in a run."""
 
     def __init__(self) -> None:
         self._drafts: dict[object, Draft] = {}
