@@ -80,14 +80,14 @@ def test_the_old_hook_gets_the_gradients_of_the_last_operation():
     assert seen["register_backward_hook"].tolist() == [2.0, 2.0]  # of `* 2` alone
 
 
+HOOKED = "import torch\nclass Net(torch.nn.Module): pass\nnet = Net()\nnet.register_backward_hook(print)\n"
+WRAPPED = "import torch\nclass Net:\n    def register_backward_hook(self, f): super().register_backward_hook(f)\n"
+
+
 def test_the_old_hook_is_found_where_a_module_gets_it():
-    assert found("import torch\nblock.register_backward_hook(print)\n") == [("deprecated-backward-hook", 2, "medium")]
-    assert (
-        found(
-            "import torch\nclass Net:\n    def register_backward_hook(self, f):\n        super().register_backward_hook(f)\n"
-        )
-        == []
-    )
+    assert found("import torch\nblock.register_backward_hook(print)\n") == [("deprecated-backward-hook", 2, "low")]
+    assert found(HOOKED) == [("deprecated-backward-hook", 4, "high")]
+    assert found(WRAPPED) == []
     assert found("import torch\nblock.register_full_backward_hook(print)\nx.register_hook(print)\n") == []
 
 
