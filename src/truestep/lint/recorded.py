@@ -14,7 +14,7 @@ from truestep.findings import Finding, Mark, Outcome, Summary
 
 
 class Ran:
-    """Places of the user's files that a record mentions: what a run has passed, and could judge.
+    """Places of the user's files that a record mentions: lines that a run has passed.
 
     Args:
         places: sites of the record.

@@ -152,7 +152,7 @@ class Rule(ABC):
 
     @classmethod
     def reads_syntax(cls) -> bool:
-        """Return True if the rule has an `inspect` of its own, and `truestep lint` reports it."""
+        """Return True if the rule overrides `inspect`, and `truestep lint` reports it."""
         return cls.inspect.__func__ is not Rule.inspect.__func__  # type: ignore[attr-defined]
 
     @abstractmethod

@@ -9,7 +9,7 @@ from truestep.syntax import Program, Suspicion
 
 
 class DeprecatedBackwardHook(Notice):
-    """A module has a backward hook of the deprecated kind, whose ``grad_input`` is that of the last operation only.
+    """A module has a backward hook of the deprecated kind, with the gradients of its last operation only.
 
     What it does
     ------------

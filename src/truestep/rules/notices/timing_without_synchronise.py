@@ -41,7 +41,7 @@ class TimingWithoutSynchronise(Notice):
 
     Known false alarms
     ------------------
-    The time for queuing is meant; or the model reads a value of its own, and waits for it.
+    The time for queuing is meant; or the model reads a value inside, and waits for it.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Data of a training, and what a program computes of its results.
+"""Data of a training, its results and metrics.
 
 - `loaders`: loaders and samplers.
 - `results`: results and metrics that are dropped, overwritten or wrong.
