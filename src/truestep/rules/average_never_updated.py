@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from truestep.events import CopyUnchanged, Event, ModelMet, ParametersUnchanged
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import states
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 50
@@ -65,7 +65,7 @@ class AverageNeverUpdated(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.average_never_updated(program)
+        return states.average_never_updated(program)
 
     def __init__(self) -> None:
         super().__init__()

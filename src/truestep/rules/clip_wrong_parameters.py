@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 
@@ -69,7 +69,7 @@ class ClipWrongParameters(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.clip_wrong_parameters(program)
+        return parameters.clip_wrong_parameters(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import EvaluationLossRead, Event, FigureRead, RunEnded, WeightsKept
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
 
 _LEAST_BETTER = 3
@@ -72,7 +72,7 @@ class WorstWeightsKept(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.worst_weights_kept(program)
+        return results.worst_weights_kept(program)
 
     def __init__(self) -> None:
         super().__init__()
