@@ -235,7 +235,7 @@ PEERS: dict[str, tuple[Window | str, Resume | str]] = {
     "Ignite, DeterministicEngine": ("as Ignite", ignite_deterministic_resume),
     "HF Trainer": (trainer_window, trainer_resume),
     "Fabric": ("the window is left to the caller", "the position in the data is left to the caller"),
-    "skorch": ("there is no accumulation", "it saves between epochs only"),
+    "skorch": ("accumulation is missing", "it saves between epochs only"),
     "Lightning, StatefulDataLoader": (NO_TORCHDATA, NO_TORCHDATA),
     "torchtnt, fastai": (NOT_AN_EXTRA, NOT_AN_EXTRA),
 }

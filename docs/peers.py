@@ -117,11 +117,7 @@ def _exactness(found: Any) -> str:
             bold = f"**{name}**" if name == "TrueStep" else name
             lines.append(f"| {bold} | {row['window']} | {' | '.join(cells)} |")
         elif not row["window"].startswith("not run"):
-            notes.append(
-                f"In {name}, {row['window']}, and {row['resume']}.".replace(
-                    "there is no accumulation", "accumulation is missing"
-                )
-            )
+            notes.append(f"In {name}, {row['window']}, and {row['resume']}.")
     return EXACT.format(right=found["right"], rows="\n".join(lines), notes=" ".join(notes))
 
 

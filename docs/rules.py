@@ -28,8 +28,9 @@ Each rule is one silent failure. Its page explains the failure and its harm, wit
 program, and the measured difference in the result. In the terminal, `truestep explain RULE` shows the page, and
 `truestep explain RULE --prove` runs both programs.
 
-The last column has the results of the broken and of the correct program: the mean over the seeds, in the unit that the
-page names. Rules are grouped by the account of the report in which their failure shows."""
+The last columns have the results of the broken and of the correct program, the mean over the seeds, in the unit that
+the page names; then whether [`truestep lint`](lint.md) reads the failure from the syntax, and whether it has
+a [fix](fixes.md). Rules are grouped by the account of the report in which their failure shows."""
 ACCOUNTS = {
     "steps": "Updates of the weights, by optimizers and by hand",
     "gradients": "Backward passes made, used, used again and dropped",
@@ -88,13 +89,19 @@ def table() -> str:
     parts = [HEAD]
     for account, subject in ACCOUNTS.items():
         rows = [
-            f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} | {_results(id)} |"
+            f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} | {_results(id)} | {_also(rule)} |"
             for id, rule in all_rules().items()
             if rule.account == account
         ]
-        head = ["| rule | severity | finds | broken, correct |", "| --- | --- | --- | --- |"]
+        head = ["| rule | severity | finds | broken, correct | also |", "| --- | --- | --- | --- | --- |"]
         parts.append("\n".join([f"## {account.capitalize()}", "", f"{subject}.", "", *head, *rows]))
     return "\n\n".join(parts) + "\n"
+
+
+def _also(rule: type[Rule]) -> str:
+    """Return the other ways in which a rule is used, as text."""
+    entry = describe(rule)
+    return ", ".join([*(["lint"] if entry["lint"] else []), *(["fix"] if entry["fix"] else [])])
 
 
 def _results(rule: str) -> str:
@@ -121,8 +128,12 @@ def _named(cause: str) -> str:
 def page(rule: type[Rule]) -> str:
     """Return the manual page of a rule with its proof."""
     parsed = parse(rule.__doc__ or "")
-    needs = ", ".join(describe(rule)["needs"]) or "nothing"
+    entry = describe(rule)
+    needs = ", ".join(entry["needs"]) or "nothing"
+    ways = {"safe": "; has a safe fix", "review": "; has a fix to be reviewed", None: ""}
+    lint = "; read from the syntax too, by `truestep lint`" if entry["lint"] else ""
     facts = f"{rule.severity.value}, confidence {rule.confidence.value}, since {rule.since}; a run must show: {needs}"
+    facts += lint + ways[entry["fix"]]
     text = f"# {rule.id}\n\n{parsed.title}\n\n*{facts}*\n\n{parsed.markdown(title=False)}"
     return text + proof(rule.id)
 

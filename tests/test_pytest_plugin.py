@@ -438,6 +438,7 @@ def test_the_configuration_of_the_project_counts(run, pytester):
     ).assert_outcomes(passed=1)
 
 
+@pytest.mark.program
 def test_results_of_workers_are_collected(pytester):
     code = """
         @pytest.mark.truestep

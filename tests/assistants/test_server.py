@@ -79,6 +79,7 @@ def refused(root, name, **arguments):
     return result.content[0].text
 
 
+@pytest.mark.program
 def test_a_client_talks_to_the_server_over_standard_input_and_output(tmp_path, write):
     started = StdioServerParameters(command=sys.executable, args=["-m", "truestep", "mcp"], cwd=tmp_path)
     calls = ("run", {"script": "train.py"}), ("explain", {"words": "missing-zero-grad"})
@@ -93,6 +94,7 @@ def test_a_client_talks_to_the_server_over_standard_input_and_output(tmp_path, w
     assert "Known false alarms" in explain.structured_content["page"]
 
 
+@pytest.mark.program
 def test_run_passes_its_options(tmp_path, write):
     write("train.py", LOOP + "import sys; print(sys.argv[1:]); raise SystemExit(3)")
     done = only(tmp_path, "run", script="train.py", arguments=["--epochs", "2"], ignore=["missing-zero-grad"])

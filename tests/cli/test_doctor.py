@@ -54,6 +54,7 @@ def here(tmp_path_factory):
     return doctor("--json", str(tmp_path_factory.mktemp("lab")), before=before, OMP_NUM_THREADS="2")
 
 
+@pytest.mark.program
 def test_json_on_this_machine_is_as_its_schema_says(here):
     Draft202012Validator(SCHEMA).validate(json.loads(here.stdout))
 

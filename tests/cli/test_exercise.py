@@ -90,6 +90,7 @@ def test_a_check_of_functions_lists_each_of_them(exercise, tmp_path):
     assert "3 of 3 checks passed" in done.out
 
 
+@pytest.mark.program
 def test_a_check_of_a_script_says_what_is_missing_without_the_answer(exercise, tmp_path):
     exercise("sorted-desk")
     done = exercise("sorted-desk", "--check")

@@ -37,6 +37,7 @@ def inspected(tmp_path):
     return run
 
 
+@pytest.mark.program
 def test_a_step_is_printed_without_the_output_of_the_script(inspected):
     done = inspected("train.py", "5", "8")
     assert done.returncode == 0, done.stderr
@@ -48,6 +49,7 @@ def test_a_step_is_printed_without_the_output_of_the_script(inspected):
     assert "0 Linear" not in wide
 
 
+@pytest.mark.program
 def test_json_has_the_schema_and_all_numbers(inspected):
     done = inspected("--format", "json", "--step", "3", "train.py", "5", "8")
     made = json.loads(done.stdout)
@@ -55,6 +57,7 @@ def test_json_has_the_schema_and_all_numbers(inspected):
     assert made["memory"]["parameters"] == 4 * 212
 
 
+@pytest.mark.program
 def test_exit_codes(inspected):
     done = inspected("--step", "9", "train.py", "5", "8")
     assert (done.returncode, done.stdout) == (3, "")

@@ -191,6 +191,7 @@ def test_ctrl_c_ends_the_script_and_not_the_drawing_before_it(tmp_path):
     assert ended.seen.rows[-1] == ""
 
 
+@pytest.mark.program
 def test_a_supervised_script_has_its_output_and_the_line(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING)
     ended = played(
@@ -236,6 +237,7 @@ def test_an_error_in_a_reading_ends_the_line_and_not_the_script():
     os.close(source)
 
 
+@pytest.mark.program
 def test_without_a_terminal_the_run_goes_on_and_says_why(tmp_path):
     (tmp_path / "train.py").write_text("import torch\nprint('result')\n")
     command = [sys.executable, "-m", "truestep", "run", "--live", "--quiet", "train.py"]

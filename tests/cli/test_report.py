@@ -59,6 +59,7 @@ def record(tmp_path_factory):
     return folder
 
 
+@pytest.mark.program
 def test_the_page_of_a_record(record):
     done = truestep(record, "report", "runs/a", without=["torch", "numpy"])
     assert (done.returncode, done.stderr) == (0, "")
@@ -74,6 +75,7 @@ def test_the_page_at_the_end_of_the_run_is_that_of_its_record(record):
     assert live == replayed
 
 
+@pytest.mark.program
 def test_a_page_of_two_runs(record):
     done = truestep(record, "report", "runs/a", "runs/a/rank-0.jsonl", "--output", "both.html")
     assert done.stdout == "wrote the page both.html\n"
@@ -87,6 +89,7 @@ def test_no_record(tmp_path):
     assert done.stderr.startswith("BadRecord: ")
 
 
+@pytest.mark.program
 def test_the_run_says_where_the_page_is(tmp_path):
     done = truestep(write(tmp_path), "run", "--report", "page.html", "train.py")
     assert done.stderr.endswith("truestep: wrote the page page.html\n")
@@ -95,6 +98,7 @@ def test_the_run_says_where_the_page_is(tmp_path):
     assert done.stderr.endswith("truestep: wrote the report to out.json; wrote the page page.html\n")
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("end", "said", "code"),
     [
@@ -137,6 +141,7 @@ def test_a_page_that_cannot_be_written_stops_the_run_before_it_begins(tmp_path):
         assert done.stdout == ""
 
 
+@pytest.mark.program
 def test_a_run_without_a_page_imports_no_template_engine(tmp_path):
     (tmp_path / "train.py").write_text("print(1)\n", encoding="utf-8")
     command = [sys.executable, "-X", "importtime", "-m", "truestep", "run"]
@@ -147,6 +152,7 @@ def test_a_run_without_a_page_imports_no_template_engine(tmp_path):
         assert ("jinja2.environment" in done.stderr) is expected
 
 
+@pytest.mark.program
 def test_several_ranks_have_one_page(tmp_path):
     done = truestep(write(tmp_path), "run", "--record", "runs/a", "--quiet", "train.py")
     assert done.returncode == 0
@@ -160,6 +166,7 @@ def test_several_ranks_have_one_page(tmp_path):
     assert "30 steps of SGD" in html
 
 
+@pytest.mark.program
 def test_a_page_follows_a_run_until_its_end(tmp_path):
     write(tmp_path, end="import time; time.sleep(0.0 if step < 5 else 0.1)")
     code = "from truestep.cli import main\nmain()"
@@ -188,6 +195,7 @@ def test_a_page_follows_a_run_until_its_end(tmp_path):
     assert list(page.parent.glob(".*")) == []
 
 
+@pytest.mark.program
 def test_ctrl_c_leaves_a_page_that_stays(tmp_path, record):
     folder = tmp_path / "a"
     shutil.copytree(record / "runs/a", folder)

@@ -16,6 +16,7 @@ def truestep(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
 
 
+@pytest.mark.program
 def test_every_rule_is_listed_with_what_it_finds():
     done = truestep("rules")
     assert done.returncode == 0

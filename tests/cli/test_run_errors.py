@@ -134,6 +134,7 @@ def test_script_without_torch_gets_a_note_and_its_own_exit_code(folder: Path) ->
     assert run(folder, "train.py") == (0, "ran\n", note)
 
 
+@pytest.mark.program
 def test_script_that_dies_at_an_import_was_not_checked(folder: Path) -> None:
     for before, words in [("", "before it imported torch"), ("import torch\n", "before its first step")]:
         (folder / "train.py").write_text(f"{before}import no_such_package\n")

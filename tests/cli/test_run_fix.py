@@ -30,6 +30,7 @@ def script(tmp_path):
     return file
 
 
+@pytest.mark.program
 def test_fixes_are_shown_and_made_on_request(script):
     shown = run(script, "--fix")
     assert shown.returncode == 0, shown.stderr

@@ -430,6 +430,7 @@ def test_interrupt_while_threads_are_awaited(tmp_path: Path) -> None:
     assert results[1] == results[0]
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_unread_pipe(tmp_path: Path) -> None:
     write(tmp_path, "print('x' * 200_000)")
@@ -441,6 +442,7 @@ def test_unread_pipe(tmp_path: Path) -> None:
     assert codes[1] == codes[0]
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_environment_set_before_torch_is_imported_counts(tmp_path: Path) -> None:
     write(

@@ -50,6 +50,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
     return call(folder, [*TRUESTEP, "run", *arguments])
 
 
+@pytest.mark.program
 def test_report_follows_the_script_which_stays_as_it_was(folder: Path) -> None:
     plain = call(folder, [sys.executable, "train.py", "print('end', file=sys.stderr)"])
     code, out, err = run(folder, "train.py", "print('end', file=sys.stderr)")
@@ -79,6 +80,7 @@ def test_report_comes_however_the_script_ends(ending: str, code: int, folder: Pa
     assert "truestep/" not in err
 
 
+@pytest.mark.program
 def test_fail_on_changes_the_exit_code_of_success_and_nothing_else(folder: Path) -> None:
     assert run(folder, "--fail-on", "error", "train.py", "import atexit; atexit.register(print, 'bye')")[0] == 1
     assert (folder / "left_open.txt").read_text() == "all of it"
@@ -96,6 +98,7 @@ def test_stop_on_error_ends_the_script(folder: Path) -> None:
     assert "error[missing-zero-grad]: " in err
 
 
+@pytest.mark.program
 def test_json_report_is_all_that_is_written_and_replays_the_same(folder: Path) -> None:
     _, _, err = run(folder, "--format", "json", "--record", "rec", "train.py", "")
     report = json.loads(err)
@@ -108,6 +111,7 @@ def test_json_report_is_all_that_is_written_and_replays_the_same(folder: Path) -
     assert replayed == report
 
 
+@pytest.mark.program
 def test_output_file_is_found_from_where_the_script_was_begun(folder: Path) -> None:
     code, _, err = run(folder, "--steps", "3", "--format", "json", "--output", "out/report.json", "train.py", "")
     assert code == 0

@@ -1,4 +1,4 @@
-"""Shell completion, and the colours of what is printed."""
+"""Shell completion, and colours of the output."""
 
 import os
 import re
@@ -20,7 +20,7 @@ ESCAPE = "\x1b["
 
 
 def completed(*words, cwd=None, shell="bash"):
-    """Return the lines that the shell gets for a command line whose last word is to be completed."""
+    """Return the lines that the shell gets for a command line with an unfinished last word."""
     line = " ".join(("truestep", *words))
     asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words)), "_TYPER_COMPLETE_ARGS": line}
     env = os.environ | asked | {"_TRUESTEP_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
@@ -54,6 +54,7 @@ def test_words_are_completed_without_torch(words, expected):
     assert completed(*words) == expected
 
 
+@pytest.mark.program
 @cold
 def test_other_shells_get_the_titles_too():
     assert completed("new", "dig", shell="fish")[0].startswith("digits\tClassify handwritten digits")
@@ -83,6 +84,7 @@ def test_runs_are_found_below_what_was_written(tmp_path, monkeypatch):
     assert completed("report", "runs/b", cwd=tmp_path) == ["runs/b"]
 
 
+@pytest.mark.program
 @cold
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_script_for_bash_completes(tmp_path):
@@ -161,6 +163,7 @@ def written(tmp_path, *options, **environment):
     return done
 
 
+@pytest.mark.program
 def test_a_report_has_colours_where_they_are_wanted(tmp_path):
     plain = written(tmp_path)
     coloured = written(tmp_path, "--color", "always")

@@ -76,6 +76,7 @@ def test_bytes_stay_bytes_where_they_are_asked_for(files, pixels):
     assert torch.equal(x[:, 0], torch.from_numpy(pixels))
 
 
+@pytest.mark.program
 def test_half_precision_is_rounded_after_normalising(files):
     exact, half = (data.idx(*files, dtype=dtype, mean=0.3, std=0.4).tensors[0] for dtype in ("float32", "bfloat16"))
     assert torch.equal(exact.to(torch.bfloat16), half)

@@ -673,6 +673,7 @@ def test_an_exception_outside_of_the_model_gets_no_note():
     assert seen.raised is None
 
 
+@pytest.mark.program
 def test_an_exception_that_was_handled_outside_of_the_model_is_not_the_next_one():
     model = nn.Linear(2, 2)
     for _ in range(20):  # one of these has the identity of the one before it

@@ -23,6 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return json.loads(out)  # type: ignore[no-any-return]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(("case", "other"), [("offloaded", "ddp"), ("windows offloaded", "windows of ddp")])
 def test_parts_on_the_cpu_train_the_weights_of_ddp(results: Results, case: str, other: str) -> None:
     assert results[case]["weights"] == pytest.approx(results[other]["weights"], abs=1e-6)

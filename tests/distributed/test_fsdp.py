@@ -37,6 +37,7 @@ def compare(alone: Results, found: Results) -> None:
             assert own[name] == pytest.approx(alone[loop][name], abs=1e-5), (loop, name)
 
 
+@pytest.mark.program
 def test_two_ranks_with_parts_of_the_model_train_the_same_weights(alone: Results, tmp_path: Path) -> None:
     compare(alone, loops(tmp_path, "fsdp", ranks=2))
 
@@ -64,6 +65,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.program
 def test_loops_that_cannot_train_parts_are_refused(tmp_path: Path) -> None:
     code, out, err = warm_ranks([str(PROGRAMS / "fsdp_refusals.py")], tmp_path)
     assert (code, err) == (0, "")
@@ -109,6 +111,7 @@ def test_a_run_goes_on_with_any_number_of_ranks_and_strategy(
     assert numbers(out) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.program
 def test_a_run_with_whole_models_goes_on_with_parts(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     code, whole, err = resumed(tmp_path / "whole", "ddp", ranks=2)
@@ -144,6 +147,7 @@ def test_each_rank_writes_its_rows_of_the_moments(stopped: tuple[Path, list[floa
     assert "optimizer/state/3/exp_avg" not in shapes[1], "the first rank has the one row of the last bias"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(("moment", "rank"), [("part", 0), ("part", 1), ("commit", 0)])
 def test_a_checkpoint_that_a_killed_rank_left_half_is_not_used(
     stopped: tuple[Path, list[float]], tmp_path: Path, moment: str, rank: int

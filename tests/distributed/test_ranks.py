@@ -94,6 +94,7 @@ def test_gradients_that_fsdp1_makes_again_over_those_of_before_are_mixed(
     assert run.report["internal_errors"] == []
 
 
+@pytest.mark.program
 def test_dead_rank_is_named(tmp_path: Path) -> None:
     run = watch("dead_rank", tmp_path)
     assert run.code != 0

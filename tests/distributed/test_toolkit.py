@@ -54,6 +54,7 @@ def run_resumed(folder: Path, *arguments: str, ranks: int = 2, launch: Any = war
     return code, str(out), str(err)
 
 
+@pytest.mark.program
 def test_a_run_that_is_stopped_on_one_rank_goes_on_as_if_it_was_not(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir()
@@ -117,6 +118,7 @@ def test_torchrun_starts_a_run_again_after_a_rank_was_killed(tmp_path: Path) -> 
 # --- ranks that do not answer ---
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("how", "strategy", "ranks", "reason"),
     [

@@ -133,6 +133,7 @@ def edited(text, action):
     return "".join(lines)
 
 
+@pytest.mark.program
 def test_a_session_from_the_first_finding_to_the_fixed_file(editor, tmp_path):
     path = tmp_path / "train.py"
     shown = editor.open(path, BAD)
@@ -183,6 +184,7 @@ def test_changes_in_quick_succession_are_checked_once(editor, tmp_path):
     assert editor.messages.get(timeout=WAIT_S) == {"method": "the end"}
 
 
+@pytest.mark.program
 def test_the_configuration_is_read_when_a_file_is_saved(editor, tmp_path):
     path = tmp_path / "train.py"
     assert editor.open(path, BAD)["diagnostics"]
@@ -203,6 +205,7 @@ def test_the_configuration_is_read_when_a_file_is_saved(editor, tmp_path):
     assert editor.end() == 0
 
 
+@pytest.mark.program
 def test_places_are_in_the_units_of_the_editor(editor, tmp_path):
     path = tmp_path / "train.py"
     wide = BAD.replace("    torch.nn.utils.clip", '    "𝄞é"; torch.nn.utils.clip')
@@ -212,6 +215,7 @@ def test_places_are_in_the_units_of_the_editor(editor, tmp_path):
     assert editor.end() == 0
 
 
+@pytest.mark.program
 def test_all_safe_fixes_are_made_on_request_only(editor, tmp_path):
     path = tmp_path / "train.py"
     text = BAD.replace("model(x)", "model.forward(x)")
@@ -224,6 +228,7 @@ def test_all_safe_fixes_are_made_on_request_only(editor, tmp_path):
     assert editor.end() == 0
 
 
+@pytest.mark.program
 def test_a_file_that_cannot_be_parsed_has_its_syntax_error(editor, tmp_path):
     (shown,) = editor.open(tmp_path / "train.py", "import torch\n\ndef f(:\n    torch.zeros(1)\n")["diagnostics"]
 

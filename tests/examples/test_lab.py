@@ -57,6 +57,7 @@ def test_every_program_is_tried() -> None:
     assert {path.stem for path in LAB.glob("*.py")} == set(SHORT) == set(FIGURE)
 
 
+@pytest.mark.program
 def test_the_drawings_of_the_gan_become_a_picture(tmp_path: Path) -> None:
     picture = tmp_path / "gan.png"
     run = supervise(LAB / "gan.py", "--epochs", "1", "--picture", str(picture))

@@ -22,6 +22,7 @@ SHORT = {
 }
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not (DATA / "rt-polarity").is_dir(), reason="needs the data sets (TRUESTEP_DATA)")
 @pytest.mark.parametrize("name", FOUND)
 def test_what_is_wrong_in_a_raw_program_is_found(name, tmp_path):

@@ -62,7 +62,7 @@ FALLS_TO = {"digits": 0.35, "images": 0.75, "table": 0.25, "text": 0.68, "tokens
 def predicts(
     name: str, out: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Check that `--predict` prepares new files with what the run has saved, without training and without its data."""
+    """Check that `--predict` prepares new files with the saved preprocessing, without training and without its data."""
     kind, content, expected = NEW[name]
     path = folder / f"new.{kind}"
     if kind == "png":
@@ -81,6 +81,7 @@ def predicts(
     assert sorted(entry.name for entry in out.rglob("*")) == before
 
 
+@pytest.mark.program
 def test_template_is_quiet_under_supervision_and_learns(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +116,7 @@ def test_every_template_is_offered() -> None:
     assert {path.stem for path in templates.FOLDER.glob("[a-z]*.py")} == set(templates.ORDER)
 
 
+@pytest.mark.program
 def test_a_new_program_trains_and_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUESTEP_WATCH", "1")
     written = subprocess.run(

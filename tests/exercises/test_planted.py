@@ -83,6 +83,7 @@ def test_a_script_that_crashes_is_shown_with_its_traceback(tmp_path):
     assert judgement.error.endswith("ValueError: a slip")
 
 
+@pytest.mark.program
 def test_a_script_that_never_ends_is_stopped(tmp_path):
     begun = time.monotonic()
     judgement = judged("long-memory", "import time\nwhile True:\n    time.sleep(1)\n", tmp_path, seconds=4)

@@ -99,6 +99,7 @@ def test_a_file_that_cannot_be_imported_is_shown_with_its_error(tmp_path):
     assert "SyntaxError" in only.message
 
 
+@pytest.mark.program
 def test_code_that_never_ends_is_stopped_and_keeps_the_checks_before(tmp_path):
     text = WRITTEN["tape"].solution().replace("return passes * 2 * x", "while True:\n        passes += 1")
     first, last = judge_functions(WRITTEN["tape"], written("tape", text, tmp_path), seconds=12)

@@ -61,6 +61,7 @@ def bench(folder, *arguments, script="train.py", **options):
     return Bench(Target(script, arguments), options.pop("steps", None), folder=folder, **options)
 
 
+@pytest.mark.program
 def test_an_outcome_that_is_kept_is_not_run_again(folder, tmp_path):
     begun = []
     one = bench(folder, "3", cache=OutcomeCache(tmp_path / "kept"), begins=begun.append)
@@ -179,6 +180,7 @@ for x in DataLoader(Lines(), num_workers=1):
 """
 
 
+@pytest.mark.program
 def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(folder, tmp_path):
     (tmp_path / "src" / "mypkg").mkdir(parents=True)
     package = tmp_path / "src" / "mypkg" / "__init__.py"
@@ -202,6 +204,7 @@ def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(f
     assert (again(), again()) == (3, 3), "read by a worker of the loader"
 
 
+@pytest.mark.program
 def test_a_crash_is_not_kept(folder, tmp_path):
     (folder / "train.py").write_text("import torch\ntorch.load('../x.pt')\n")
     one = bench(folder, cache=OutcomeCache(tmp_path / "kept"))
@@ -210,6 +213,7 @@ def test_a_crash_is_not_kept(folder, tmp_path):
     assert "FileNotFoundError" not in one.run(PLAIN).said
 
 
+@pytest.mark.program
 def test_runs_in_one_place_find_what_earlier_ones_wrote(folder):
     with bench(folder, "2").place() as place:
         assert "began with ''" in place.run(PLAIN).said
@@ -224,6 +228,7 @@ def test_a_run_over_its_memory_is_ended(folder):
     assert outcome.how == "killed"
 
 
+@pytest.mark.program
 def test_several_processes_run_one_variant_together(folder):
     outcome = bench(folder, script="ranked.py", processes=2, steps=3).run(PLAIN)
     assert (outcome.how, outcome.steps) == ("stopped", 3), outcome.said

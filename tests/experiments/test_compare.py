@@ -184,6 +184,7 @@ def test_the_direction_of_a_number_is_in_its_name(name, direction):
     assert better(name) == direction
 
 
+@pytest.mark.program
 def test_the_command_compares_a_script(tmp_path, monkeypatch, capfd):
     (tmp_path / "train.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)

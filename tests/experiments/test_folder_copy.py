@@ -10,6 +10,7 @@ from truestep.experiments.running import folder_copy as module
 from truestep.experiments.running.folder_copy import scratch
 
 
+@pytest.mark.program
 def test_the_copy_is_written_and_the_original_stays(tmp_path):
     folder = tmp_path / "work"
     (folder / "data" / "deep").mkdir(parents=True)
@@ -48,6 +49,7 @@ def test_large_files_are_links(tmp_path, monkeypatch):
         assert not (copy / "small").is_symlink()
 
 
+@pytest.mark.program
 def test_not_more_is_copied_than_there_is_room_for(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_MOST_FILES", 2)
     for number in range(4):

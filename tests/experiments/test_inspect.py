@@ -256,6 +256,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.program
 def test_numbers_are_those_of_the_script_which_is_unchanged(folder):
     found = seen(folder, MLP)
     assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
@@ -293,6 +294,7 @@ def test_numbers_are_those_of_the_script_which_is_unchanged(folder):
     assert memory.saved == (saved if hasattr(torch._C._autograd.SavedTensor, "data") else None)
 
 
+@pytest.mark.program
 def test_the_first_step_is_taken_if_there_is_no_other(folder):
     found = seen(folder, MLP, "1")
     assert (found.step, found.outcome.how) == (1, "finished")
@@ -300,6 +302,7 @@ def test_the_first_step_is_taken_if_there_is_no_other(folder):
     assert [one.gradient_norm for one in found.models[0].parameters] == pytest.approx(facts["gradients"])
 
 
+@pytest.mark.program
 def test_a_step_by_its_number(folder):
     found = seen(folder, MLP, step=4)
     said = found.outcome.said.splitlines()
@@ -331,6 +334,7 @@ def test_layers_that_the_loss_does_not_reach_and_the_cut(folder):
     assert found.memory.buffers == 4 * 4 * 2 + 8
 
 
+@pytest.mark.program
 def test_repeated_blocks_are_one_row_and_terms_have_names_and_factors(folder):
     found = seen(folder, TRANSFORMER)
     (model,) = found.models
@@ -361,6 +365,7 @@ def test_repeated_blocks_are_one_row_and_terms_have_names_and_factors(folder):
     assert any("tied: head.weight is embedding.weight" in line for line in lines)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_line_is_wider_than_the_terminal(folder, width):
     found = seen(folder, TRANSFORMER)
@@ -419,6 +424,7 @@ def test_a_script_without_modules_and_optimizers(folder):
     assert any(line.startswith("no layers: no module was called in this step") for line in lines)
 
 
+@pytest.mark.program
 def test_the_inside_of_a_compiled_model_is_named_as_hidden(folder):
     found = seen(folder, COMPILED)
     (model,) = found.models
@@ -494,6 +500,7 @@ def test_the_norm_of_a_row_is_that_of_all_its_parameters():
     assert (row.gradients, row.ratios, row.state, row.values) == ([5.0], [0.5], "some", 192)
 
 
+@pytest.mark.program
 def test_a_long_table_has_its_first_and_last_rows(folder):
     found = seen(folder, BY_HAND)
     layers = [layer("", 0), *(layer(f"part{number}x", 1) for number in range(200))]
@@ -562,6 +569,7 @@ def test_a_model_is_seen_with_its_own_parameters_also_after_a_transform(folder):
     assert all(one.gradient_norm for one in model.parameters)
 
 
+@pytest.mark.program
 def test_a_crash_in_the_first_step_shows_the_layers_up_to_it(folder):
     found = seen(folder, CRASH)
     assert (found.ended, found.outcome.how) == (False, "crashed")
@@ -574,6 +582,7 @@ def test_a_crash_in_the_first_step_shows_the_layers_up_to_it(folder):
     assert not any(line.startswith("memory") for line in lines)
 
 
+@pytest.mark.program
 def test_the_step_of_another_optimizer_belongs_to_the_step_before_it(folder):
     found = seen(folder, LATE, step=3)
     assert [site[1] for _, site in found.optimizers] == [line_of(LATE, "of_critic.step()")]

@@ -80,6 +80,7 @@ def test_a_loop_that_learns_is_reported_to_learn_and_nothing_is_overwritten(fold
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.program
 def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
     result = overfit(bench(folder, "--wrong", "detached", steps=20))
     assert result.answer is LearningVerdict.STUCK, result.sentence
@@ -94,6 +95,7 @@ def test_a_loop_that_goes_astray_diverges(folder):
     assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is LearningVerdict.DIVERGES
 
 
+@pytest.mark.program
 def test_the_command_reports_and_exits_by_the_answer(folder, capfd, monkeypatch):
     options = ("--no-dropout", "--picture", "curve.svg", "--format", "json")
     done = called(capfd, monkeypatch, "overfit", *options, "train.py", "--lr", "0.02")
@@ -174,6 +176,7 @@ def test_a_script_whose_batches_come_from_nowhere_is_refused(folder):
         overfit(bench(folder, script="hand.py", steps=5))
 
 
+@pytest.mark.program
 def test_a_script_over_its_limit_is_ended_with_all_its_processes(folder):
     (folder / "slow.py").write_text(
         "import subprocess, sys, time\n"

@@ -199,6 +199,7 @@ def test_inputs_of_unknown_types_are_refused():
 # --- scripts and factories --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.program
 def test_a_script_and_its_factory_have_the_same_plan(folder):
     script = by_script(folder)
     factory = by_factory(folder, "build", "4x32:int64")
@@ -218,6 +219,7 @@ def test_a_script_and_its_factory_have_the_same_plan(folder):
     assert factory.needs.activations == pytest.approx(kept, rel=0.2)
 
 
+@pytest.mark.program
 def test_what_a_script_changes_shows_in_its_needs(folder):
     plain = by_script(folder, "frozen", "plain")
     assert plain.trained == COUNT - 6400
@@ -258,6 +260,7 @@ def test_recomputed_blocks_need_fewer_activations(folder):
     assert again.needs.activations < 0.6 * plain.needs.activations
 
 
+@pytest.mark.program
 def test_a_script_that_cannot_be_measured_is_an_error_with_its_remedy(folder):
     with pytest.raises(NoExperiment, match="finished after 1 of 3 optimizer steps"):
         by_script(folder, "short")

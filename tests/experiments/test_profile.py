@@ -100,6 +100,7 @@ def program(folder, text, **options):
     return profiled(folder, script="other.py", **options)
 
 
+@pytest.mark.program
 def test_a_slow_data_set_is_named_with_its_line_and_the_trace_is_written(folder):
     trace = folder / "traces" / "trace.json.gz"
     found = profiled(folder, "--wait", "0.004", trace=trace)

@@ -233,6 +233,7 @@ def test_memory_without_values_is_no_difference(tmp_path):
     assert results[0] == results[1] != []
 
 
+@pytest.mark.program
 def test_the_command_names_the_cause(tmp_path, monkeypatch, capfd):
     shutil.copy(PROGRAM, tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -34,5 +34,6 @@ def test_ranks_that_are_killed_many_times_train_as_uninterrupted_ones(strategy, 
     assert seen["named"] >= seen["of one rank"] // 2, "the other rank names the one that was killed"
 
 
+@pytest.mark.program
 def test_ranks_that_are_killed_a_few_times_train_as_uninterrupted_ones(tmp_path):
     assert killed(tmp_path, 3, "ddp")["kills"] >= 3

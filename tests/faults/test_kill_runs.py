@@ -38,5 +38,6 @@ def test_a_training_that_is_killed_many_times_is_the_uninterrupted_one(variant, 
     assert seen["resumed"] >= 10, "most kills hit before a checkpoint: the test says little"
 
 
+@pytest.mark.program
 def test_a_training_that_is_killed_a_few_times_is_the_uninterrupted_one(tmp_path):
     assert killed(tmp_path, 3, ["--accumulate", "2", "--save-every", "1"])["kills"] >= 3

@@ -103,6 +103,7 @@ def test_hosts_see_each_other_and_have_their_own_names_and_processes(hosts: Host
 # --- the same results ---
 
 
+@pytest.mark.program
 def test_two_hosts_train_the_weights_of_one_process(hosts: Hosts, tmp_path: Path) -> None:
     first, second = hosts.torchrun(resume(tmp_path, "ddp"), tmp_path)
     assert (first.wait(), second.wait()) == (0, 0), first.err + second.err

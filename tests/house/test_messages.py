@@ -69,7 +69,7 @@ def reported():
 
 def suspected():
     """(module, what, text) of every text of a suspicion, for which rules read the syntax."""
-    for path in sorted((ROOT / "src" / "truestep" / "rules").glob("_syntax_*.py")):
+    for path in sorted((ROOT / "src" / "truestep" / "rules").glob("_syntax/**/*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Suspicion":
                 for what, node in zip(("message", "label", "help"), call.args[1:4], strict=False):
@@ -82,7 +82,7 @@ def suspected():
 
 
 def test_messages_were_found():
-    assert {rule for rule, what, _ in messages() if what == "message"} >= {"missing-zero-grad", "_syntax_order"}
+    assert {rule for rule, what, _ in messages() if what == "message"} >= {"missing-zero-grad", "order"}
 
 
 @every("rule, what, text", messages)

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MUTANTS = Path(__file__).parents[2] / "bench" / "mutants"
 
 
+@pytest.mark.program
 def test_every_operator_has_a_place_in_the_half_that_is_read():
     done = subprocess.run(
         [sys.executable, MUTANTS, "--list", "--half", "open"], capture_output=True, text=True, check=False

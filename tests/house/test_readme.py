@@ -142,6 +142,16 @@ def test_the_architecture_has_every_event():
     assert named == {kind.__name__ for kind in kinds - {events.Event} if kind.__module__ not in of_checks}
 
 
+def test_links_of_docstrings_lead_from_the_pages_of_the_api():
+    broken = [
+        (path.name, link)
+        for path in (ROOT / "src" / "truestep" / "loop").rglob("*.py")
+        for link in re.findall(r"\]\(([^():]+\.md)\)", path.read_text(encoding="utf-8"))
+        if not (ROOT / "docs" / "reference" / "api" / link).exists()
+    ]
+    assert broken == []
+
+
 @each_page
 def test_make_targets_exist(path):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))

@@ -158,11 +158,13 @@ def test_the_metadata_are_valid_and_the_readme_is_rendered(release):
     assert re.search(r"<h2[^>]*>Supervise a script<", page)
 
 
+@pytest.mark.program
 def test_every_command_starts_from_the_wheel(release):
     assert release.run("truestep", "--version").stdout == f"truestep {truestep.__version__}\n"
     assert release.run("python", "-c", ALL_HELP).stdout.count("Usage: truestep ") == len(COMMANDS)
 
 
+@pytest.mark.program
 def test_a_script_is_supervised_and_reported_from_an_empty_folder(release):
     (release.empty / "train.py").write_text(PROGRAM.replace("CHECKOUT", repr(str(ROOT / "src"))))
     run = release.run("truestep", "run", "--record", "record", "--report", "page.html", "train.py")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from every import every
 
-from truestep.rules import all_rules
+from truestep.rules import all_rules, catalogue
 from truestep.rules._page import parse
 from truestep.rules._rule import HEADINGS
 
 ROOT = Path(__file__).parents[2]
-RULES = list(all_rules().values())
+RULES = list(catalogue().values())
 each_rule = every("rule", RULES, ids=lambda rule: rule.id)
+each_rule_of_runs = every("rule", list(all_rules().values()), ids=lambda rule: rule.id)
 
 
 @each_rule
@@ -65,19 +66,19 @@ def test_markup_is_closed(rule):
                 assert "::" not in block.text, block.text
 
 
-@each_rule
+@each_rule_of_runs
 def test_rule_has_a_test_file(rule):
     assert (ROOT / "tests" / "rules" / f"test_{rule.id.replace('-', '_')}.py").is_file()
 
 
-@each_rule
+@each_rule_of_runs
 def test_rule_has_a_proof_or_is_preview(rule):
     folder = ROOT / "proofs" / rule.id
     present = [name for name in ("bad.py", "good.py", "proof.toml") if (folder / name).is_file()]
     assert len(present) == 3 or rule.preview
 
 
-@each_rule
+@each_rule_of_runs
 def test_proof_marks_its_guilty_line(rule):
     path = ROOT / "proofs" / rule.id / "bad.py"
     if rule.preview and not path.is_file():
@@ -85,6 +86,12 @@ def test_proof_marks_its_guilty_line(rule):
     marked = re.findall(r"# error: ([\w, -]+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert any(rule.id in re.split(r",\s*", ids) for ids in marked)
     assert "# error:" not in path.with_name("good.py").read_text(encoding="utf-8")
+
+
+def test_notices_name_the_documentation_of_torch():
+    for rule in catalogue().values():
+        if not rule.in_runs:
+            assert "https://docs.pytorch.org/" in rule.__doc__, rule.id
 
 
 def test_every_proof_belongs_to_a_rule():

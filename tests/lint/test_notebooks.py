@@ -47,9 +47,13 @@ def test_report_shows_the_lines_of_the_cell():
 def test_sarif_and_github_name_the_notebook():
     results = check([code_of("a.ipynb", notebook(*CELLS))], RULES)
     log = json.loads(render(results, "sarif", Confidence.MEDIUM))
-    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    (result,) = log["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a.ipynb"
-    assert "file=a.ipynb,title" in render(results, "github", Confidence.MEDIUM)
+    assert result["message"]["text"].endswith("(cell 4, line 6)")
+    github = render(results, "github", Confidence.MEDIUM)
+    assert "file=a.ipynb,title" in github
+    assert f"::cell 4, line 6: {results.shown()[0].message}" in github
 
 
 def test_comment_in_a_cell_allows_the_finding_there():

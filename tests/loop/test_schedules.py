@@ -265,6 +265,7 @@ def test_a_scheduler_inside_a_sequence_keeps_the_length_it_was_given():
     assert lrs_of(both, 8) == [[1.0], [1.0], [1.0], [1.0], [0.75], [0.5], [0.25], [0.0]]
 
 
+@pytest.mark.program
 def test_importing_the_schedules_imports_no_torch():
     code = "import sys, truestep; truestep.schedules.warmup_cosine; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -270,6 +270,7 @@ def test_until_it_starts_a_swa_has_the_weights_of_the_last_mark():
     assert same(swa.model, model)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("parts", "settings", "stop"),
     [
@@ -385,6 +386,7 @@ def test_a_run_resumed_without_its_average_is_refused(tmp_path):
         loop(net(), out=tmp_path, **settings)
 
 
+@pytest.mark.program
 def test_a_loop_with_averages_is_clean():
     with assert_clean():
         run = Run(seed=4, device="cpu", max_epochs=3)

@@ -113,6 +113,7 @@ def test_a_pattern_that_fits_nothing_freezes_nothing():
         freeze(model, model[0])
 
 
+@pytest.mark.program
 def test_a_loop_with_a_frozen_part_is_clean():
     with assert_clean():
         model = net()

@@ -221,6 +221,7 @@ def test_a_refused_model_can_be_given_again():
     assert run.model(model, recompute=Block) is model
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("options", [{"recompute": [Pure]}, {}], ids=["recompute", "plain"])
 def test_a_compiled_model_is_the_plain_one_with_its_keys(options, fresh_compiler):
     run = Run(device="cpu")
@@ -281,6 +282,7 @@ def loop(out, stop=None, **options):
     return [*model.state_dict().values(), *ema.model.state_dict().values()]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "options",
     [{"recompute": Pure}, {"compile": {"backend": "aot_eager"}, "recompute": Pure}],

@@ -56,6 +56,7 @@ def died(name: str) -> tuple[Session, BaseException]:
     raise AssertionError("the program did not die")
 
 
+@pytest.mark.program
 def test_an_internal_that_raises_becomes_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = set()
     for name in ("gan_steps_between", "inside_a_sequential"):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from truestep.events import Event, RowsEvaluated, RowsPaired, RowsRead, RowsUnread
+from truestep.events import Event, PartUnused, RowsEvaluated, RowsPaired, RowsRead, RowsUnread
 from truestep.testing import capture_events
 
 ROWS = 200
@@ -147,3 +147,50 @@ def train_on_permutations() -> list[Event]:
 
 def test_an_argument_is_not_compared_with_itself() -> None:
     assert [event for event in of(RowsPaired, train_on_permutations()) if not event.equal] == []
+
+
+class Split:
+    def __init__(self, x: torch.Tensor) -> None:
+        self.train, self.valid, self.test = [(part,) for part in x.split([100, 50, 50])]
+
+    def run(self, measured: str) -> list[Event]:
+        (x,) = self.train
+        (after,) = self.test if measured == "test" else self.valid
+        return train(lambda step: (x[25 * step : 25 * step + 25], torch.arange(25) % 3), after=after)
+
+
+class UntouchedSplit(Split):
+    def __init__(self, x: torch.Tensor) -> None:
+        super().__init__(x)
+        self.dev = x.flip(0) + 1.0
+
+
+def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
+    assert not of(PartUnused, Split(table()[0]).run("test"))
+    (unused,) = of(PartUnused, UntouchedSplit(table()[0]).run("test"))
+    assert unused.name == "self.dev"
+    assert unused.site is not None
+    assert unused.site.path == __file__
+
+
+def test_a_part_that_is_read_under_a_name_that_is_put_together_is_not_unused() -> None:
+    class Named(Split):
+        def run(self, measured: str) -> list[Event]:
+            (x,), (after,) = self.train, getattr(self, measured[:2] + measured[2:])
+            return train(lambda step: (x[25 * step : 25 * step + 25], torch.arange(25) % 3), after=after)
+
+        def __init__(self, x: torch.Tensor) -> None:
+            super().__init__(x)
+            self.hidden_part = (x[150:] + 1.0,)
+
+    assert not of(PartUnused, Named(table()[0]).run("_".join(("hidden", "part"))))
+    assert {one.name for one in of(PartUnused, Named(table()[0]).run("test"))} == {"self.hidden_part[0]"}
+
+
+def test_variables_that_nothing_reads_are_unused_parts_unless_their_word_is_read() -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> list[Event]:
+        x_val, x_test = x[100:150], x[150:]  # noqa: F841
+        y_test = y[150:]  # noqa: F841
+        return train(lambda step: (x[25 * step : 25 * step + 25], y[:25]), after=x_test)
+
+    assert {one.name for one in of(PartUnused, program(*table()))} == {"x_val"}

@@ -1,4 +1,4 @@
-"""Figures of evaluations by what they measure: averages over batches, sizes of errors, scales of both sides."""
+"""Figures of evaluations by meaning: averages over batches, sizes of errors, scales of both sides."""
 
 import ast
 
@@ -207,6 +207,7 @@ def means_of_shares(model):
     return sum(shares) / len(shares)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("evaluate", [padded_mean, padded_share], ids=lambda value: value.__name__)
 def test_padding_counts_in_a_metric_and_not_in_the_loss(evaluate):
     assert "padding" in compared(evaluate, classes=3, ignored=0)

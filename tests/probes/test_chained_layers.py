@@ -84,6 +84,7 @@ def test_a_bottleneck_is_not() -> None:
     assert joined(Net(lambda net, x: net.two(net.one(x)), width=2)) == []
 
 
+@pytest.mark.program
 def test_a_frozen_layer_is_not() -> None:
     net = Net(lambda net, x: net.two(net.one(x)))
     net.one.requires_grad_(False)

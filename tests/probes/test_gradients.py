@@ -196,6 +196,7 @@ def test_steps_of_an_optimizer_within_another_are_not_by_hand() -> None:
     assert not any(isinstance(event, HandStepped) for event in events)
 
 
+@pytest.mark.program
 def test_a_load_into_a_target_with_gradients_is_no_update_by_hand() -> None:
     with capture_events() as events:
         online, target = net(), net()

@@ -1,4 +1,4 @@
-"""Branches for a new best loss or accuracy, and the state dicts that are taken in them."""
+"""Branches for a new best figure, and the state dicts that are taken in them."""
 
 import runpy
 from pathlib import Path
@@ -18,6 +18,8 @@ from truestep.testing import capture_events
         ("best_loss is None or val_loss > best_loss - 1e-3", "val_loss", True, True),
         ("not best_loss or loss < best_loss", "loss", True, False),
         ("acc >= best_loss", "acc", False, True),
+        ("score < best_loss", "score", False, False),
+        ("loss_accuracy < best_loss", "loss_accuracy", False, False),
     ],
 )
 def test_branches_with_their_direction(tmp_path: Path, test: str, name: str, loss: bool, greater: bool) -> None:
@@ -26,6 +28,7 @@ def test_branches_with_their_direction(tmp_path: Path, test: str, name: str, los
     guard = guard_at(str(path), 3)
     assert guard is not None
     assert (guard.name, guard.loss, guard.greater, guard.site.line) == (name, loss, greater, 1)
+    assert guard.share is (name == "acc")
     assert guard_at(str(path), 6) is None
     assert guarded_losses(str(path)) == (frozenset({name}) if loss else frozenset())
 
@@ -33,9 +36,9 @@ def test_branches_with_their_direction(tmp_path: Path, test: str, name: str, los
 @pytest.mark.parametrize(
     "test",
     [
-        "score < best_loss", "val_loss < limit", "best_loss < min_loss", "val_loss < best_loss < 1",
+        "val_loss < limit", "best_loss < min_loss", "val_loss < best_loss < 1",
         "val_loss != best_loss", "val_loss < best_loss and acc > best_acc", "self.loss < best_loss",
-        "loss_accuracy < best_loss", "val_loss", "val_loss < best_loss or acc > best_acc",
+        "val_loss", "val_loss < best_loss or acc > best_acc",
     ],
 )  # fmt: skip
 def test_other_conditions(tmp_path: Path, test: str) -> None:

@@ -103,6 +103,7 @@ def test_a_saturated_last_activation_is_no_evidence() -> None:
     assert (last.equal, last.moved, last.kind) == (True, True, "")
 
 
+@pytest.mark.program
 def test_outputs_that_do_not_move_are_emitted() -> None:
     model = dead()
     model[2].requires_grad_(False)

@@ -13,7 +13,7 @@ from truestep.events import SamplesCompared
 from truestep.testing import capture_events
 
 SIZE = 12
-"""Length of the sequences, and number of samples in a batch: their dimensions cannot be told apart by length."""
+"""Length of the sequences, and number of samples in a batch: their dimensions have the same length."""
 
 
 class Net(nn.Module):

@@ -136,6 +136,7 @@ def test_attributes_that_freeze_nothing_are_emitted(attribute: str, on: str) -> 
     assert {event.parameters for event in told} == {(1, 2)}
 
 
+@pytest.mark.program
 def test_parts_that_were_frozen_once_are_not_emitted() -> None:
     model = network()
     model[0].requires_grad = False  # type: ignore[assignment]

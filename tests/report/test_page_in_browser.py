@@ -265,6 +265,9 @@ def test_on_paper_facts_are_open_and_controls_are_gone(opened):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator(".ledger details:not([open])").count() == 0
     assert not page.locator("header").is_visible()
+    assert not page.locator("#manual").is_visible()  # all of its pages are closed
+    page.set_viewport_size({"width": 718, "height": 900})  # a sheet of A4 between its margins
+    assert page.locator(".score").first.evaluate("(one) => one.scrollWidth <= one.parentElement.clientWidth")
     assert not page.get_by_role("searchbox").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".ledger details[open]").count() == 0
@@ -299,7 +302,7 @@ def test_a_run_of_a_million_steps_opens(opened, tmp_path, capsys):
     summary = read(tmp_path / "long")
     assert summary.steps == 1_000_000
     page = opened([summary])
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
+    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
     drawn_s = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
     complete_s = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
     size = (tmp_path / "page-0.html").stat().st_size

@@ -49,7 +49,7 @@ def test_a_schedule_as_long_as_the_run_has_no_mark():
     chart, asked = drawn(scheduled(100))
     assert chart.title == "LinearLR, as asked and as run"
     assert chart.caption == "learning rate of the schedule at train.py:4; the run took 99 of its 100 steps"
-    assert [line.label for line in chart.lines] == ["as run", "as asked"]
+    assert [(line.label, line.dots) for line in chart.lines] == [("as run", True), ("as asked", False)]
     assert chart.marks == ()
     assert asked[0] == 0.1
     assert asked[max(asked)] == pytest.approx(0.0, abs=2e-3)
@@ -68,6 +68,21 @@ def test_a_picture_ends_long_before_a_schedule_that_is_hundreds_of_runs_long():
     chart, asked = drawn(scheduled(10_000, every=25))
     assert chart.steps == max(asked) == 2000
     assert chart.caption.endswith("drawn to 20 lengths of the run")
+
+
+def test_a_plan_that_goes_on_in_waves_ends_with_its_schedule():
+    rates = (0.1, 0.05, 0.0, 0.05, 0.1)
+    waves = ev.SchedulerBuilt(
+        scheduler=1, kind="CosineAnnealingLR", optimizer=1, horizon=2, asked_steps=(0, 1, 2, 3, 4), asked_rates=rates
+    )
+    read = {step: [ev.LearningRateRead(optimizer=1, rates=(rates[step % 4],))] for step in range(8)}
+    read[0].insert(0, waves)
+    for step in range(1, 8):
+        read[step].insert(0, SCHEDULED)
+    chart, asked = drawn(lived(8, scheduled=False, read=read))
+    assert [text for text, _, _ in chart.marks] == ["end of the schedule"]
+    assert max(asked) <= 3
+    assert min(asked.values()) == 0.0
 
 
 def test_a_schedule_that_ends_before_the_run_is_marked():

@@ -39,6 +39,12 @@ def test_names_of_averages_and_targets_have_medium_confidence():
     assert finding.message.startswith("`model_ema`")
 
 
+def test_a_copy_that_is_written_with_its_own_values_is_found_by_any_name():
+    (finding,) = found(equal=True, written=True)
+    assert (finding.primary.site, finding.confidence) == (CALLED, Confidence.MEDIUM)
+    assert found(equal=True) == found(written=True) == found(equal=True, written=True, steps=11) == []
+
+
 def test_references_teachers_and_random_targets_are_quiet():
     for name, equal in (("reference", True), ("teacher", True), ("old_policy", True), ("target", False)):
         assert found(name, equal=equal) == []

@@ -103,24 +103,34 @@ def of_sums(kind, values, targets, *, loader=1):
 
 def batches(steps, spread=2.0):
     """Return targets around 100, some batches wider than others."""
-    return [[100 + spread * (1 + step % 3) * (1 if place % 2 else -1) for place in range(30)] for step in range(steps)]
+    return [
+        [100 + spread * (1 + step % 3 / 10) * (1 if place % 2 else -1) for place in range(30)] for step in range(steps)
+    ]
 
 
 @pytest.mark.parametrize("loader", [1, None])
 def test_a_squared_error_of_the_mean_of_the_targets_is_reported(loader):
-    chances = [(2.0 * (1 + step % 3)) ** 2 for step in range(160)]
+    chances = [(2.0 * (1 + step % 3 / 10)) ** 2 for step in range(160)]
     (finding,) = of_sums("mse_loss", chances, batches(160), loader=loader)
     assert finding.confidence is Confidence.MEDIUM
-    assert finding.primary.label == "18.7 at the end, 18.7 for the mean of the targets"
+    assert finding.primary.label == "4.87 at the end, 4.87 for the mean of the targets"
     assert "the mean of all targets" in finding.cost
 
 
+def test_targets_with_outliers_are_a_suspicion():
+    targets = [[100.0 + place % 2 for place in range(29)] + [100.0 + 20 * (step % 5 == 0)] for step in range(160)]
+    mean = sum(map(sum, targets)) / (160 * 30)
+    chances = [sum((one - mean) ** 2 for one in batch) / 30 for batch in targets]
+    (finding,) = of_sums("mse_loss", chances, targets)
+    assert finding.confidence is Confidence.LOW
+
+
 def test_a_squared_error_below_that_of_the_mean_is_healthy():
-    assert not of_sums("mse_loss", [0.9 * (2.0 * (1 + step % 3)) ** 2 for step in range(160)], batches(160))
+    assert not of_sums("mse_loss", [0.9 * (2.0 * (1 + step % 3 / 10)) ** 2 for step in range(160)], batches(160))
 
 
 def test_the_error_of_one_batch_below_its_guess_shows_that_the_model_learns():
-    values = [(2.0 * (1 + step % 3)) ** 2 for step in range(160)]
+    values = [(2.0 * (1 + step % 3 / 10)) ** 2 for step in range(160)]
     assert not of_sums("mse_loss", [*values[:-1], 0.5 * values[-1]], batches(160))
 
 

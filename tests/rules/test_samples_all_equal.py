@@ -40,9 +40,9 @@ def test_a_run_without_a_batch_is_not_observed():
     assert SamplesAllEqual().verdict(Progress()).outcome is Outcome.NOT_OBSERVED
 
 
-def rows(*moved, equal=True):
+def rows(*moved, equal=True, model=1, constant=False):
     place = {"name": "x", "made": Site("train.py", 14), "site": Site("train.py", 20)}
-    return [RowsEqualled(model=1, rows=16, equal=equal, moved=one, **place) for one in moved]
+    return [RowsEqualled(model=model, rows=16, equal=equal, constant=constant, moved=one, **place) for one in moved]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,9 @@ def rows(*moved, equal=True):
     [
         (rows(False, equal=False), Outcome.CLEAR),
         (rows(False, True, True), Outcome.NOT_OBSERVED),
-        (rows(False, False, False, False), Outcome.CLEAR),
+        (rows(False, False, False, False), Outcome.NOT_OBSERVED),
+        ([*rows(False, equal=False), *rows(False, model=2, constant=True)], Outcome.NOT_OBSERVED),
+        ([*rows(False, constant=True), *rows(False, equal=False)], Outcome.CLEAR),
         (rows(False, True, True, True), Outcome.FOUND),
         (reads(0), Outcome.CLEAR),
         ([*reads(0), *rows(False, True)], Outcome.NOT_OBSERVED),

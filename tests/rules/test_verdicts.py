@@ -28,6 +28,7 @@ NO_GRADIENT = ev.OptimizerStepped(optimizer=1, site=STEP, observed=2, absent_gra
 CLIPPED = ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=2, observed=2, fresh=2)
 EVALUATED = ev.ModelCalled(model=1, site=EVAL, training=False, grad=False, tracked=False, frozen_sensitive=True)
 PLATEAU = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="ReduceLROnPlateau")
+KEPT = ev.WeightsKept(name="score", loss=False, greater=True, value=0.5, site=EVAL)
 RATE = ev.LearningRateRead(optimizer=1, rates=(0.1,))
 COSINE = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="CosineAnnealingLR", horizon=10)
 
@@ -93,6 +94,32 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("clip-after-step", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
     ("clip-before-backward", "no step", [*MET, CLIPPED, MADE], "finished", "no optimizer step"),
     ("clip-wrong-parameters", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
+    (
+        "clip-wrong-parameters",
+        "one of two gradients",
+        [*MET, MADE, ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=1, observed=1, unclipped=1), USED],
+        "finished",
+        "a part of the gradients was clipped, which can be meant",
+    ),
+    (
+        "padding-in-loss",
+        "a third of the targets",
+        [*MANY, ev.PaddingRead(kind="cross_entropy", site=LOSS, index=0, share=33)],
+        "finished",
+        "less than half of the targets are padding",
+    ),
+    (
+        "train-validation-overlap",
+        "training accuracy",
+        [
+            *MANY,
+            ev.RowsEvaluated(
+                model=1, table="x", samples=50, hits=50, inside=50, trained="x", rows=50, seen=50, site=EVAL
+            ),
+        ],
+        "finished",
+        "an evaluation on training samples, which can be meant",
+    ),
     ("clip-before-unscale", "no scaler", [*MANY, CLIPPED], "finished", "no GradScaler"),
     ("scaler-misused", "no scaler", MANY, "finished", "no GradScaler"),
     (
@@ -461,7 +488,21 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no best weights",
         MANY,
         "finished",
-        "no weights kept in a branch that compares a loss or an accuracy with the best one",
+        "no weights kept in a branch that compares a figure with the best one",
+    ),
+    (
+        "worst-weights-kept",
+        "a figure without a known direction",
+        [*MANY, KEPT],
+        "finished",
+        "no figure with the name of a loss or an accuracy",
+    ),
+    (
+        "chosen-without-validation",
+        "no evaluation",
+        [*MANY, KEPT],
+        "finished",
+        "no evaluation on rows or loaders that could be told apart",
     ),
     ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
     # Losses and data.

@@ -10,7 +10,13 @@ COMPARED, TAKEN = Site("train.py", 29, 7), Site("train.py", 31, 35)
 
 def kept(value, *, loss=True, greater=True, site=COMPARED):
     return WeightsKept(
-        name="val_loss" if loss else "acc", loss=loss, greater=greater, value=value, site=site, taken=TAKEN
+        name="val_loss" if loss else "acc",
+        loss=loss,
+        share=not loss,
+        greater=greater,
+        value=value,
+        site=site,
+        taken=TAKEN,
     )
 
 

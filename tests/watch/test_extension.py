@@ -212,6 +212,7 @@ def test_a_session_that_never_began_has_a_report():
     assert repr(Report(Summary("cell", "finished", steps=20))).startswith("no failure found")
 
 
+@pytest.mark.program
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_has_the_reports_as_outputs(tmp_path):
     interrupted = BROKEN + "    if epoch == 6: os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"

@@ -346,6 +346,7 @@ def test_subprocess_is_a_plain_python(tmp_path: Path) -> None:
     assert run.out == "False ['-c', 'x']\n\n"
 
 
+@pytest.mark.program
 def test_termination_while_the_report_waits_for_a_rank(tmp_path: Path) -> None:
     """A launcher ends the other ranks when one has failed: the report comes out all the same."""
     (tmp_path / "train.py").write_text(TRAINING + "train(*build(), 5, clear=False)\nopen('done', 'w').close()\n")

@@ -67,6 +67,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return folder, json.loads((folder / "report.json").read_text())
 
 
+@pytest.mark.program
 def test_a_replay_equals_the_report_of_the_run(recorded: tuple[Path, dict[str, Any]]) -> None:
     folder, report = recorded
     again = json.loads(truestep(folder, "replay", "--format", "json", "record"))
@@ -85,6 +86,7 @@ def test_each_process_has_a_record(recorded: tuple[Path, dict[str, Any]]) -> Non
     assert (alone["ranks"], alone["steps"]) == (1, 24)
 
 
+@pytest.mark.program
 def test_the_records_of_an_earlier_run_are_removed(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     folder, _ = recorded
     truestep(folder, "run", "--record", str(tmp_path), "train.py")

@@ -14,8 +14,8 @@ from truestep.events import Event, LoaderMet, Site
 _Key = tuple[str, int | Site | None]
 """Kind of the fact, and number of the loader; for "evaluations" their line, and None for "steps"."""
 _OF_LINES = ("evaluations", "steps")
-CLEAN = 0.1
-"""Share of rows that were trained on, below which an evaluation is on other data."""
+CLEAN, TRAINED = 0.1, 0.8
+"""Shares of rows that were trained on: below the first one an evaluation is on other data, from the second on these."""
 _SELDOM = 8
 """Least number of steps for each evaluation; calls in more of them, of a teacher or a target network, are a part."""
 _ORDERS = {"random": "shuffled", "sequential": "in order"}
@@ -99,6 +99,8 @@ class Samples(Account[_Key]):
         """Line to its latest evaluation on rows of which it is known whether the training read them."""
         self.once_clean: set[Site | None] = set()
         """Lines with an earlier evaluation on rows that were not trained on, as of folds that rotate."""
+        self.once_trained: set[Site | None] = set()
+        """Lines with an earlier evaluation on rows of the training."""
         self.rows_unread: list[ev.RowsUnread] = []
         self.tables: dict[str, list[ev.RowsRead]] = {}
         """Name of a table of the program to the batches of training that were found in it."""
@@ -143,6 +145,8 @@ class Samples(Account[_Key]):
                     before = self.evaluations.get(event.site)
                     if before is not None and before.last.seen and before.share < CLEAN:
                         self.once_clean.add(event.site)
+                    if before is not None and before.last.seen and before.share >= TRAINED:
+                        self.once_trained.add(event.site)
                     self.evaluations[event.site] = Evaluation(event)
                 self.evaluations[event.site].add(event)
             case ev.RowsRead():
@@ -163,6 +167,11 @@ class Samples(Account[_Key]):
         current = self._current.pop(loader, None)
         if current is not None and current.called and not current.trained:
             self.evaluated.setdefault(loader, current.site)
+
+    @property
+    def latest(self) -> list[Evaluation]:
+        """The evaluations on rows since the latest step."""
+        return [self.evaluations[site] for site in self._since if site in self.evaluations]
 
     def is_seldom(self, site: Site | None) -> bool:
         """Return True if the evaluations of a line are few next to the steps."""

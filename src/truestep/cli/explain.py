@@ -23,7 +23,7 @@ from truestep.postmortem.catalogue import POST_MORTEMS
 from truestep.report.color import console as colored_console
 from truestep.report.excerpt import wrap
 from truestep.report.terminal import SEVERITY_STYLES
-from truestep.rules import Rule, _proof, all_rules, rule
+from truestep.rules import Rule, _proof, catalogue, rule
 from truestep.rules._page import Block, parse
 from truestep.symptoms import Match, search
 
@@ -55,7 +55,7 @@ def explain(
     id = " ".join(words)
     console = colored_console()
     console.width = min(console.width, _WIDEST)
-    if format == "json" and (prove or id in all_rules() or id in POST_MORTEMS):
+    if format == "json" and (prove or id in catalogue() or id in POST_MORTEMS):
         raise UsageError(
             f"--format json is for symptoms, got {id}",
             remedy="get the catalogue with `truestep rules --format json`",
@@ -63,7 +63,7 @@ def explain(
     if id in POST_MORTEMS and not prove:
         of_post_mortem.show(id, console)
         return 0
-    if id not in all_rules() and not prove:
+    if id not in catalogue() and not prove:
         matches = _matches(id)
         if format == "json":
             print(json.dumps(by_symptom.document(matches), indent=2, ensure_ascii=False))
@@ -93,7 +93,7 @@ def _matches(words: str) -> list[Match]:
             remedy='write `truestep explain missing-zero-grad`, or `truestep explain "loss is nan"`',
         )
     id = re.fullmatch(r"[a-z]+(?:-[a-z]+)+", words)
-    matches = [] if id and difflib.get_close_matches(words, all_rules(), n=1, cutoff=0.8) else search(words)
+    matches = [] if id and difflib.get_close_matches(words, catalogue(), n=1, cutoff=0.8) else search(words)
     if matches:
         return matches
     if id:

@@ -233,10 +233,10 @@ def _rules(options: Options) -> tuple[type[Rule], ...]:
 
 def _with_run(results: Results, record: Path) -> Results:
     from truestep.cli.replay import read
-    from truestep.lint.recorded import compared, files_of
+    from truestep.lint.recorded import compared, places_of
 
     summary = read(record, ())
-    kept, cleared = compared(results.findings, summary, files_of(record, summary))
+    kept, cleared = compared(results.findings, summary, places_of(record))
     return replace(results, findings=kept, cleared=cleared)
 
 

@@ -40,7 +40,7 @@ def replay(
     """Report on a recorded run again, with the rules of the installed version."""
     options = load_options(Path.cwd(), select=select, ignore=ignore, format=format, output=output, quiet=quiet or None)
     ignored = {rule(id) for id in options.ignore}
-    chosen = tuple(rule(id) for id in options.select) or tuple(all_rules().values())
+    chosen = tuple(one for id in options.select if (one := rule(id)).in_runs) or tuple(all_rules().values())
     wrote = write(read(record, tuple(one for one in chosen if one not in ignored)), options, sys.stdout)
     if wrote and not quiet:
         print(f"truestep: {wrote}", file=sys.stderr)

@@ -16,7 +16,7 @@ from truestep.rules._page import parse
 def rules(
     format: Annotated[Literal["text", "json"], typer.Option(help="A table, or one JSON document.")] = "text",
 ) -> None:
-    """List all rules, with the failure that each finds and the events that it needs in a run."""
+    """List all rules: the failure of each, the events that it needs in a run, whether lint reports it, and its fix."""
     listed = [describe(rule) for rule in all_rules().values()]
     if format == "json":
         print(json.dumps(listed, indent=2, ensure_ascii=False))
@@ -31,10 +31,13 @@ def rules(
     table.add_column("severity", no_wrap=True)
     table.add_column("finds", ratio=3)
     table.add_column("needs", ratio=2)
+    table.add_column("lint", no_wrap=True)
+    table.add_column("fix", no_wrap=True)
     for rule in listed:
         name = Text(rule["id"], style="bold") + Text(" (preview)" if rule["preview"] else "", style="dim")
         severity = Text(rule["severity"], style=SEVERITY_STYLES[Severity(rule["severity"])])
-        table.add_row(name, severity, Text(rule["finds"]), Text(", ".join(rule["needs"]), style="dim"))
+        needs = Text(", ".join(rule["needs"]), style="dim")
+        table.add_row(name, severity, Text(rule["finds"]), needs, "yes" if rule["lint"] else "", rule["fix"] or "")
     console = colored_console()
     console.width = max(console.width, 80) if console.is_interactive else 140
     console.print(table)
@@ -43,6 +46,9 @@ def rules(
 
 def describe(rule: type[Rule]) -> dict[str, Any]:
     """Return a rule's entry in the catalogue."""
+    from truestep.fixes.catalogue import all_fixes
+
+    fix = all_fixes().get(rule.id)
     return {
         "id": rule.id,
         "severity": rule.severity.value,
@@ -51,6 +57,8 @@ def describe(rule: type[Rule]) -> dict[str, Any]:
         "preview": rule.preview,
         "finds": parse(rule.__doc__ or "").title,
         "needs": list(dict.fromkeys(_present(absent) for absent in _absent(rule))),
+        "lint": rule.reads_syntax(),
+        "fix": None if fix is None else "review" if fix.unsafe_if == "always" else "safe",
     }
 
 

@@ -117,6 +117,7 @@ from truestep.events._ranks import (
 )
 from truestep.events._rows import (
     LabelsRead,
+    PartUnused,
     ResultRowsScored,
     RowsEqualled,
     RowsEvaluated,
@@ -226,6 +227,7 @@ __all__ = [
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",
+    "PartUnused",
     "PartsClipped",
     "PartsCompared",
     "PlainStateCompared",

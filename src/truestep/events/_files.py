@@ -58,13 +58,15 @@ class StateTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WeightsKept(Event):
-    """A state dict of a module was taken in a branch for a new best loss or accuracy."""
+    """A state dict of a module was taken in a branch for a new best figure, such as a loss or an accuracy."""
 
-    absent: ClassVar[str] = "no weights kept in a branch that compares a loss or an accuracy with the best one"
+    absent: ClassVar[str] = "no weights kept in a branch that compares a figure with the best one"
     name: str
     """The variable that is compared with the best value."""
     loss: bool
-    """Whether it has the name of a loss; else that of an accuracy."""
+    """Whether it has the name of a loss."""
+    share: bool = False
+    """Whether it has the name of an accuracy."""
     greater: bool
     """Whether greater values are the best ones."""
     value: float

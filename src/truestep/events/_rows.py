@@ -65,6 +65,8 @@ class RowsEqualled(Event):
     rows: int
     equal: bool = True
     """Whether all rows have equal values."""
+    constant: bool = False
+    """Whether these are hardly more than one number, as in an intercept."""
     moved: bool = False
     """Whether the common row differs from that of the previous sampled step."""
     name: str = ""
@@ -157,6 +159,17 @@ class RowsUnread(Event):
     """Name of the array."""
     unused: bool = False
     """Whether no statement of the file reads the name; else the array also holds rows of the training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartUnused(Event):
+    """At the end of a run, no statement reads an array of the program, nor another one with a word of its name."""
+
+    absent: ClassVar[str] = "no array that a variable holds was left unused"
+    name: str
+    """Name of the array, such as "x_val" or "self.valid[0]"."""
+    site: Site | None = None
+    """Statement that first stores it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

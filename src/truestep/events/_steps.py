@@ -125,6 +125,8 @@ class CopyUnchanged(Event):
     """Whether both are parts of one model."""
     average: bool = False
     """Whether it is an AveragedModel of torch."""
+    written: bool = False
+    """Whether its values were written to, and stayed the same up to rounding."""
     loop: Site | None = None
     """The first loop of the program over pairs of parameters that only assigns its own variables, or does nothing."""
     steps: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import warnings
 
 from truestep import source
@@ -29,9 +30,8 @@ def proposed(text: str, wanted: Wanted) -> Proposal | None:
         return None
     if text.count("\n") > _LONGEST or "\r" in text.replace("\r\n", ""):  # line ends of old systems
         return None
-    try:
-        program = Program(text)
-    except Uncertain:
+    program = _program(text)
+    if program is None:
         return None
     here = tuple(site for site in wanted.related if site.path == wanted.site.path)
     wanted = Wanted(wanted.rule, wanted.site, here, wanted.message, wanted.label, wanted.help)
@@ -45,6 +45,15 @@ def proposed(text: str, wanted: Wanted) -> Proposal | None:
         if new != text and _parses(new) and not fix.edits.touched & _ignored(text):
             return Proposal(wanted.rule, fix.title, fix.safe, mark + text, mark + new)
     return None
+
+
+@functools.lru_cache(maxsize=1)
+def _program(text: str) -> Program | None:
+    """Return the syntax of a file, which is kept for its other findings: parsing takes most of the time of a fix."""
+    try:
+        return Program(text)
+    except Uncertain:
+        return None
 
 
 def _parses(text: str) -> bool:

@@ -84,9 +84,9 @@ def _version(rules: Iterable[str]) -> str:
     """Return a text that changes with the code of the rules and of the model of files."""
     parts = [__version__, sys.version, *sorted(rules)]
     for room in ("rules", "syntax", "lint"):
-        for path in sorted((_PACKAGE / room).glob("*.py")):
+        for path in sorted((_PACKAGE / room).rglob("*.py")):
             status = path.stat()
-            parts.append(f"{path.name}:{status.st_size}:{status.st_mtime_ns}")
+            parts.append(f"{path.relative_to(_PACKAGE)}:{status.st_size}:{status.st_mtime_ns}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

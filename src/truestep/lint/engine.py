@@ -18,7 +18,7 @@ from truestep.findings import Finding, Mark, Seen
 from truestep.lint.notebooks import Notebook, notebook_of
 from truestep.lint.reading import decoded, has_comments, matters, text_of
 from truestep.lint.results import FileResults, Problem
-from truestep.rules import Rule, all_rules
+from truestep.rules import Rule, catalogue
 from truestep.syntax import Program, Scope, Suspicion
 
 IN_SYNTAX = Seen(0, unit="syntax")
@@ -33,8 +33,7 @@ def inspecting() -> dict[str, type[Rule]]:
     >>> "clip-after-step" in inspecting()
     True
     """
-    plain = Rule.inspect.__func__  # type: ignore[attr-defined]
-    return {id: rule for id, rule in all_rules().items() if rule.inspect.__func__ is not plain}  # type: ignore[attr-defined]
+    return {id: rule for id, rule in catalogue().items() if rule.reads_syntax()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def complaints(code: Code) -> tuple[Problem, ...]:
         return ()
     file = source.SourceFile.from_text(code.path, code.text)
     found = []
-    for one in file.complaints(all_rules()):
+    for one in file.complaints(catalogue()):
         path, line = one.path, one.line
         if code.notebook is not None:
             cell, line = code.notebook.place(line)

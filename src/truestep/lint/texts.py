@@ -125,7 +125,10 @@ def _sarif(results: Results, least: Confidence) -> dict[str, Any]:
     found = sarif.results(summary, ids)
     for one in found:
         for place in (*one["locations"], *one.get("relatedLocations", ())):
-            _to_notebook(place["physicalLocation"])
+            cell = _to_notebook(place["physicalLocation"])
+            if cell:
+                told = one if place in one["locations"] else place
+                told["message"]["text"] += f" ({cell})"
     notifications = [
         {"level": "error" if one.fails else "warning", "message": {"text": str(one)}}
         for one in map(_displayed, results.problems)
@@ -142,15 +145,16 @@ def _sarif(results: Results, least: Confidence) -> dict[str, Any]:
     )
 
 
-def _to_notebook(place: dict[str, Any]) -> None:
-    """Name the notebook in place of its cell."""
+def _to_notebook(place: dict[str, Any]) -> str:
+    """Name the notebook in place of its cell, and return the cell with the line; "" for other files."""
     artifact = place["artifactLocation"]
     match = re.match(r"^(.*\.ipynb)%3Acell%20(\d+)$", artifact["uri"])
-    if match:
-        artifact["uri"] = match[1]
-        place["region"] = {"startLine": 1} | (
-            {"snippet": place["region"]["snippet"]} if "snippet" in place["region"] else {}
-        )
+    if match is None:
+        return ""
+    region = place["region"]
+    artifact["uri"] = match[1]
+    place["region"] = {"startLine": 1} | ({"snippet": region["snippet"]} if "snippet" in region else {})
+    return f"cell {match[2]}, line {region['startLine']}"
 
 
 def _github(results: Results, least: Confidence) -> str:
@@ -159,8 +163,9 @@ def _github(results: Results, least: Confidence) -> str:
         line = github.command(Failure(one))
         lines.append(
             re.sub(
-                r"file=(.*?\.ipynb)%3Acell \d+,line=\d+(?:,endLine=\d+)?(?:,col=\d+)?(?:,endColumn=\d+)?",
-                r"file=\1",
+                r"file=(.*?\.ipynb)%3Acell (\d+),line=(\d+)(?:,endLine=\d+)?(?:,col=\d+)?(?:,endColumn=\d+)?"
+                r"(,title=[^:]*)::",
+                r"file=\1\4::cell \2, line \3: ",
                 line,
             )
         )

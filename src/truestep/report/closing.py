@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from truestep import source
 from truestep.findings import Confidence, Finding, Outcome, Summary
 from truestep.report import coverage
-from truestep.rules import all_rules
+from truestep.rules import catalogue
 
 _MOST_REASONS = 6
 """Most reasons for "not observed" on the line of counts; the JSON report has all."""
@@ -132,7 +132,7 @@ def complaints(summary: Summary) -> list[source.Complaint]:
     """Return the mistakes in suppression comments of the script and of the files of the findings."""
     marks = (mark for finding in summary.findings for mark in (finding.primary, *finding.related))
     paths = dict.fromkeys([summary.script, *(mark.site.path for mark in marks if mark.site is not None)])
-    known = {*all_rules(), *(verdict.rule for verdict in summary.verdicts)}
+    known = {*catalogue(), *(verdict.rule for verdict in summary.verdicts)}
     found = [complaint for path in paths for complaint in source.read(path).complaints(known)]
     shown = [source.Complaint(source.displayed(c.path), c.line, c.message) for c in found]
     return list(dict.fromkeys(shown))

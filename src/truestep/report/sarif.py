@@ -19,7 +19,7 @@ from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Severity, Summary
 from truestep.fixes import Proposal
 from truestep.report import closing, coverage, fixes
-from truestep.rules import Rule, all_rules
+from truestep.rules import Rule, catalogue
 from truestep.rules._page import parse
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -63,7 +63,7 @@ def envelope(
         invocation: whether the tool succeeded, with its notifications.
         properties: further facts.
     """
-    known = all_rules()
+    known = catalogue()
     driver = {
         "name": "truestep",
         "semanticVersion": _semantic(__version__),

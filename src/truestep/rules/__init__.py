@@ -11,21 +11,31 @@ from truestep.errors import UnknownRule
 from truestep.rules._of_ranks import RankRule
 from truestep.rules._rule import Draft, Progress, Rule
 
-__all__ = ["Draft", "Progress", "RankRule", "Rule", "all_rules", "battery", "rule"]
+__all__ = ["Draft", "Progress", "RankRule", "Rule", "all_rules", "battery", "catalogue", "rule"]
 
 
 @functools.cache
-def all_rules() -> dict[str, type[Rule]]:
-    """Return every rule of the catalogue by id, sorted.
+def catalogue() -> dict[str, type[Rule]]:
+    """Return every rule by id, sorted: those of runs, and the notices that only `truestep lint` reports.
 
-    >>> "missing-zero-grad" in all_rules()
-    True
+    >>> sorted(catalogue().keys() - all_rules().keys())[0]
+    'data-parallel-module'
     """
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
             importlib.import_module(f"{__name__}.{module.name}")
     mine = {id: cls for id, cls in Rule.registry.items() if cls.__module__.startswith(f"{__name__}.")}
     return dict(sorted(mine.items()))
+
+
+@functools.cache
+def all_rules() -> dict[str, type[Rule]]:
+    """Return every rule that has a verdict in a run, by id, sorted.
+
+    >>> "missing-zero-grad" in all_rules()
+    True
+    """
+    return {id: cls for id, cls in catalogue().items() if cls.in_runs}
 
 
 def battery() -> list[type[Rule]]:
@@ -46,7 +56,7 @@ def rule(id: str) -> type[Rule]:
     >>> rule("missing-zero-grad").severity.value
     'error'
     """
-    rules = all_rules()
+    rules = catalogue()
     if id not in rules:
         near = difflib.get_close_matches(id, rules, n=3, cutoff=0.5)
         expected = f"nearest: {', '.join(near)}" if near else f"there are {len(rules)} rules"

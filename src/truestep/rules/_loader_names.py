@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _HELD_OUT = frozenset({"dev", "eval", "evaluation", "heldout", "holdout", "test", "val", "valid", "validation"})
+_FOR_CHOICE = frozenset({"dev", "val", "valid", "validation"})
 _SEEN = frozenset({"train", "training", "fit", "seen", "memory", "overfit"})
 _GENERAL = re.compile(r"loader|data|dl|set|ds")
 
@@ -17,6 +18,16 @@ def is_held_out(name: str) -> bool:
     """
     words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)
+
+
+def is_for_choice(name: str) -> bool:
+    """Return True if a name says that models are chosen by the samples.
+
+    >>> is_for_choice("val_loader"), is_for_choice("self.valid[0]"), is_for_choice("test_loader")
+    (True, True, False)
+    """
+    words = _words(name)
+    return not words.isdisjoint(_FOR_CHOICE) and words.isdisjoint(_SEEN)
 
 
 def is_trained_on(name: str) -> bool:

@@ -119,6 +119,8 @@ class Rule(ABC):
     cost_between_steps: ClassVar[bool] = False
     """True if the time passes between the steps, as in an evaluation: a median step time leaves it out."""
     preview: ClassVar[bool] = False
+    in_runs: ClassVar[bool] = True
+    """False for rules that read the syntax only: they have no verdict in a run."""
 
     def __init__(self) -> None:
         self._drafts: dict[object, Draft] = {}
@@ -147,6 +149,11 @@ class Rule(ABC):
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
         """Yield the failures that the syntax of a file shows, for `truestep lint`; no failure by default."""
         return iter(())
+
+    @classmethod
+    def reads_syntax(cls) -> bool:
+        """Return True if the rule overrides `inspect`, and `truestep lint` reports it."""
+        return cls.inspect.__func__ is not Rule.inspect.__func__  # type: ignore[attr-defined]
 
     @abstractmethod
     def observe(self, event: Event, run: Progress) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import scaled
 from truestep.syntax import Program, Suspicion
 
 _LEAST_WINDOWS = 2
@@ -82,7 +82,7 @@ class AccumulationNotNormalised(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.accumulation_not_normalised(program)
+        return scaled.accumulation_not_normalised(program)
 
     def __init__(self) -> None:
         super().__init__()

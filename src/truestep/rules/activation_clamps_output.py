@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed
 from truestep.findings import Severity
-from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
 
 _NAMES = {
@@ -84,7 +84,7 @@ class ActivationClampsOutput(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_losses.activation_clamps_output(program)
+        return losses.activation_clamps_output(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from truestep.events import AnomalyModeSeen, BackwardEnded, Event
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _FIRST, _STILL = 100, 200
@@ -61,7 +61,7 @@ class AnomalyModeLeftOn(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.anomaly_mode_left_on(program)
+        return missing.anomaly_mode_left_on(program)
 
     def __init__(self) -> None:
         super().__init__()

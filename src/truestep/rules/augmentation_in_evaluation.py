@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from truestep.events import CheckSkipped, Event, LoaderStarted, ModelCalled, SampleReadAgain, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
 
 
@@ -64,7 +64,7 @@ class AugmentationInEvaluation(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.augmentation_in_evaluation(program)
+        return splits.augmentation_in_evaluation(program)
 
     def __init__(self) -> None:
         super().__init__()

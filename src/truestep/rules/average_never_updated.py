@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from truestep.events import CopyUnchanged, Event, ModelMet, ParametersUnchanged
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import states
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 50
@@ -21,7 +21,8 @@ class AverageNeverUpdated(Rule):
     Looks at sampled steps for models that are called, that no optimizer holds and that have kept their values, while a
     trained model with the same shapes has changed. Reports one if the program has a loop over pairs of parameters that
     changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
-    ``momentum``), or as a target and began as a copy of the trained model.
+    ``momentum``), or as a target and began as a copy of the trained model; also a copy of the trained model that is
+    written to, in each update, with its own values: an average of itself.
 
     Why it matters
     --------------
@@ -64,7 +65,7 @@ class AverageNeverUpdated(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.average_never_updated(program)
+        return states.average_never_updated(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +87,8 @@ class AverageNeverUpdated(Rule):
         called = f"{model.name}.{event.path}" if event.path else model.name
         name = next((name for name in (*event.names, called) if _names_average(name, equal=event.equal)), "")
         sure, part = bool(event.loop or event.average), event.initial and event.inside
-        if not (sure or (event.steps >= _LEAST_STEPS and (name or part))):
+        itself = event.written and event.equal
+        if not (sure or (event.steps >= _LEAST_STEPS and (name or part or itself))):
             return
         name = name or next(iter(event.names), called)
         source = run.model_name(event.source) + (f".{event.source_path}" if event.source_path else "")

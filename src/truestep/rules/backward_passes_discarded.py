@@ -6,9 +6,9 @@ from truestep import events as ev
 from truestep.accounts import PassLine
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
@@ -74,7 +74,7 @@ class BackwardPassesDiscarded(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.backward_passes_discarded(program)
+        return missing.backward_passes_discarded(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         self._look(run)

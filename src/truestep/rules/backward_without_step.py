@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 10
@@ -75,7 +75,7 @@ class BackwardWithoutStep(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.backward_without_step(program)
+        return missing.backward_without_step(program)
 
     def __init__(self) -> None:
         super().__init__()

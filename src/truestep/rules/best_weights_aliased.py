@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, StateLoaded
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import states
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
@@ -65,7 +65,7 @@ class BestWeightsAliased(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.best_weights_aliased(program)
+        return states.best_weights_aliased(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, GradientsClipped
 from truestep.findings import Confidence, Mark
-from truestep.rules import _syntax_order
 from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 
@@ -55,7 +55,7 @@ class ClipAfterStep(MisplacedClip):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.clip_after_step(program)
+        return order.clip_after_step(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)

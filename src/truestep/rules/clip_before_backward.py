@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, GradientsClipped, HandStepped, OptimizerStepped, Site
 from truestep.findings import Confidence, Mark
-from truestep.rules import _syntax_order
 from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 
@@ -56,7 +56,7 @@ class ClipBeforeBackward(MisplacedClip):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.clip_before_backward(program)
+        return order.clip_before_backward(program)
 
     def __init__(self) -> None:
         super().__init__()

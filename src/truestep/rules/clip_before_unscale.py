@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, GradientsClipped, LossScaled, ScalerBuilt, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_order
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 _ORDINARY = 1000.0
@@ -66,7 +66,7 @@ class ClipBeforeUnscale(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.clip_before_unscale(program)
+        return order.clip_before_unscale(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 
@@ -69,7 +69,7 @@ class ClipWrongParameters(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.clip_wrong_parameters(program)
+        return parameters.clip_wrong_parameters(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +79,12 @@ class ClipWrongParameters(Rule):
         self._doubtful: tuple[int, ev.GradientsClipped, ev.OptimizerStepped] | None = None
         """A clip of parameters of other optimizers, with the step that it did not limit and that step's number."""
         self._useful: set[Site | None] = set()
+        self._partly = False
+        """True after a step on gradients that its only clip did not get."""
+
+    def unobserved(self, run: Progress) -> str:
+        part = "a part of the gradients was clipped, which can be meant" if self._partly else ""
+        return super().unobserved(run) or part
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -106,6 +112,7 @@ class ClipWrongParameters(Rule):
         clip = self._clips[0]
         if not is_limit(clip):
             return
+        self._partly = self._partly or (clip.unclipped > 0 and clip.optimizer == event.optimizer)
         if not clip.given:
             self._found(clip, event, run, "it got no parameters")
             return

@@ -14,9 +14,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_modes
 from truestep.rules._evaluation import Calls, Fixed, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.rules._syntax.steps import modes
 from truestep.syntax import Program, Suspicion
 
 _NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
@@ -83,7 +83,7 @@ class EvalModeMissing(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modes.eval_mode_missing(program)
+        return modes.eval_mode_missing(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from truestep import events as ev
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 
@@ -53,7 +53,7 @@ class ForwardCalledDirectly(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modules.forward_called_directly(program)
+        return modules.forward_called_directly(program)
 
     def unobserved(self, run: Progress) -> str:
         return "" if {ev.ModelCalled, ev.ForwardCalledDirectly} & run.met else ev.ModelCalled.absent

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, FreezeIgnored, ParametersUnchanged
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
@@ -60,7 +60,7 @@ class FreezeWithoutEffect(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.freeze_without_effect(program)
+        return parameters.freeze_without_effect(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,9 +16,9 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_modules
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 _SAMPLED = 3
@@ -116,7 +116,7 @@ class FunctionalDropoutAlwaysOn(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modules.functional_dropout_always_on(program)
+        return modules.functional_dropout_always_on(program)
 
     def __init__(self) -> None:
         super().__init__()

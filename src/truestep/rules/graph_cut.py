@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, ParametersUnchanged, TapeRead
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_graphs
 from truestep.rules._conditions import steps
 from truestep.rules._parts import in_leaf_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import graphs
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
@@ -66,7 +66,7 @@ class GraphCut(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_graphs.graph_cut(program)
+        return graphs.graph_cut(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsChained
 from truestep.findings import Severity
-from truestep.rules import _syntax_graphs
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import graphs
 from truestep.syntax import Program, Suspicion
 
 _FIRST, _ENOUGH = 16, 32
@@ -67,7 +67,7 @@ class HiddenStateNotDetached(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_graphs.hidden_state_not_detached(program)
+        return graphs.hidden_state_not_detached(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BatchRead, Event, LoaderStarted
 from truestep.findings import Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._repeats import Repeats
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import workers
 from truestep.syntax import Program, Suspicion
 
 
@@ -63,7 +63,7 @@ class IterableRepeatedByWorkers(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.iterable_repeated_by_workers(program)
+        return workers.iterable_repeated_by_workers(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_modules
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 
@@ -61,7 +61,7 @@ class LayerCreatedInForward(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modules.layer_created_in_forward(program)
+        return modules.layer_created_in_forward(program)
 
     def __init__(self) -> None:
         super().__init__()

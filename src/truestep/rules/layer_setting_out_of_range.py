@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LayerSettingRead, ModelMet
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
 
 
@@ -62,7 +62,7 @@ class LayerSettingOutOfRange(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.layer_setting_out_of_range(program)
+        return layers.layer_setting_out_of_range(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         assert isinstance(event, LayerSettingRead)

@@ -13,9 +13,9 @@ from truestep.events import (
     UnregisteredModuleCalled,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_modules
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 
@@ -73,7 +73,7 @@ class LayersInPlainContainer(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modules.layers_in_plain_container(program)
+        return modules.layers_in_plain_container(program)
 
     def __init__(self) -> None:
         super().__init__()

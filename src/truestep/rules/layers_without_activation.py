@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LayersJoined, TapeRead
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 20
@@ -66,7 +66,7 @@ class LayersWithoutActivation(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.layers_without_activation(program)
+        return layers.layers_without_activation(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -11,9 +11,9 @@ from truestep.events import (
     SchedulerStepped,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_schedules
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import schedules
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
@@ -77,7 +77,7 @@ class LearningRateDead(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_schedules.learning_rate_dead(program)
+        return schedules.learning_rate_dead(program)
 
     def __init__(self) -> None:
         super().__init__()

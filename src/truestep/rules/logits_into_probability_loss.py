@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
 
 _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
@@ -72,7 +72,7 @@ class LogitsIntoProbabilityLoss(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_losses.logits_into_probability_loss(program)
+        return losses.logits_into_probability_loss(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,6 +28,8 @@ _FUNCTIONS = ("NllLoss", "MseLoss", "BinaryCrossEntropy")
 _SQUARED = "mse_loss"
 _DRAWN = ((0.0, 1.0), (0.5, 1 / math.sqrt(12)))
 """Mean and standard deviation of drawn numbers."""
+_HEAVY = 8.0
+"""Kurtosis of targets, 3 for normal ones, from which a few outliers can be most of a squared error."""
 _KNOWN = ("how frequent each class is", "the mean of all targets")
 
 
@@ -55,7 +57,8 @@ class LossAtChance(Rule):
     the targets. Reports a loss with a mean over the last third of these values close to it (97 to 120 %, and from 99 %
     on for a squared error or a binary loss; no value below 80 %), after at least 150 steps and 8 passes of one
     optimizer over a ``DataLoader`` or a table that a variable holds. The confidence is low from 60 steps and 3 passes
-    on, and for the squared error of targets that look drawn by ``torch.randn`` or ``torch.rand``.
+    on, and for the squared error of targets that look drawn by ``torch.randn`` or ``torch.rand``, or of which a few are
+    far from all others.
 
     Why it matters
     --------------
@@ -153,7 +156,9 @@ class LossAtChance(Rule):
             label=f"{last:.3g} at the end, {chance:.3g} for {_named(line.targets[-1], len(_labels(line.targets)))}",
             related=() if site is None or site == loss else (Mark(site, "the backward pass"),),
             cost=f"{run.step:,} steps, and the model knows no more of a sample than {_KNOWN[kind == _SQUARED]}",
-            confidence=Confidence.MEDIUM if sure and not _is_drawn(line.targets) else Confidence.LOW,
+            confidence=Confidence.MEDIUM
+            if sure and not _is_drawn(line.targets) and not _is_heavy(line.targets)
+            else Confidence.LOW,
             help="look at a batch: its inputs must belong to its targets, and differ from each other",
             unit="sampled losses",
         )
@@ -199,6 +204,29 @@ def _is_drawn(targets: list[ClassesTrained | TargetsTrained]) -> bool:
     mean = sum(sum(one.sums) for one in sums) / count
     spread = math.sqrt(max(0.0, sum(sum(one.squares) for one in sums) / count - mean**2))
     return any(abs(mean - at) < 0.1 and abs(spread - wide) < 0.1 * wide for at, wide in _DRAWN)
+
+
+def _is_heavy(targets: list[ClassesTrained | TargetsTrained]) -> bool:
+    """Return True for a squared error of which a few outliers, which no input may explain, can be the most.
+
+    The kurtosis is estimated from the spread of the squared deviations between batches, weighted by columns' variance.
+    """
+    sums = [one for one in targets if isinstance(one, TargetsTrained) and one.kind == _SQUARED]
+    rows = sum(one.rows for one in sums)
+    if len(sums) < 2 or not rows:
+        return False
+    spread = variance = 0.0
+    for column in zip(*(zip(one.sums, one.squares, strict=True) for one in sums), strict=False):
+        mean = sum(total for total, _ in column) / rows
+        of_batches = [
+            (square - 2 * mean * total) / one.rows + mean**2 for one, (total, square) in zip(sums, column, strict=True)
+        ]
+        center = sum(of_batches) / len(sums)
+        if center > 0:
+            between = sum((one - center) ** 2 for one in of_batches) / (len(sums) - 1)
+            spread += between * rows / len(sums) / center
+            variance += center
+    return variance > 0 and spread / variance + 1 > _HEAVY
 
 
 def _labels(targets: list[ClassesTrained | TargetsTrained]) -> Counter[int]:

@@ -13,8 +13,8 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_WINDOWS = 4
@@ -74,7 +74,7 @@ class LossDifferentiatedTwice(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.loss_differentiated_twice(program)
+        return missing.loss_differentiated_twice(program)
 
     def __init__(self) -> None:
         super().__init__()

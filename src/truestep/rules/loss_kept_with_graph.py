@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsKept, ModelCalled, RunEnded
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_losses
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
+from truestep.rules._syntax.models import totals
 from truestep.syntax import Program, Suspicion
 
 
@@ -67,7 +67,7 @@ class LossKeptWithGraph(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_losses.loss_kept_with_graph(program)
+        return totals.loss_kept_with_graph(program)
 
     def __init__(self) -> None:
         super().__init__()

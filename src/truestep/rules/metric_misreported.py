@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, FigureRead, ResultCompared, RunEnded
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
 
 _ACCURACY = frozenset({"acc", "accs", "accuracy", "accuracies"})
@@ -98,7 +98,7 @@ class MetricMisreported(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.metric_misreported(program)
+        return results.metric_misreported(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from truestep.events import Event, HandStepped
-from truestep.rules import _syntax_order
 from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 
@@ -62,7 +62,7 @@ class MissingZeroGrad(MixedSteps):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.missing_zero_grad(program)
+        return order.missing_zero_grad(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         super().observe(event, run)

@@ -14,8 +14,8 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_modes
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.rules._syntax.steps import gradients
 from truestep.syntax import Program, Suspicion
 
 
@@ -96,7 +96,7 @@ class NoGradMissing(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modes.no_grad_missing(program)
+        return gradients.no_grad_missing(program)
 
     def __init__(self) -> None:
         super().__init__()

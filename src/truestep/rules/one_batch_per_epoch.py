@@ -16,8 +16,8 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import loaders
 from truestep.syntax import Program, Suspicion
 
 _LEAST_PASSES = 3
@@ -111,7 +111,7 @@ class OneBatchPerEpoch(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.one_batch_per_epoch(program)
+        return loaders.one_batch_per_epoch(program)
 
     def __init__(self) -> None:
         super().__init__()

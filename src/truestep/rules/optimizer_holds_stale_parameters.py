@@ -14,9 +14,9 @@ from truestep.events import (
     TapeRead,
 )
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _IDLE = 10
@@ -71,7 +71,7 @@ class OptimizerHoldsStaleParameters(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.optimizer_holds_stale_parameters(program)
+        return parameters.optimizer_holds_stale_parameters(program)
 
     def __init__(self) -> None:
         super().__init__()

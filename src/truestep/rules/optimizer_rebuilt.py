@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from truestep.events import BackwardEnded, Event, LoaderStarted, OptimizerBuilt, SchedulerBuilt, Site
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHORT = 5
@@ -86,7 +86,7 @@ class OptimizerRebuilt(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.optimizer_rebuilt(program)
+        return parameters.optimizer_rebuilt(program)
 
     def __init__(self) -> None:
         super().__init__()

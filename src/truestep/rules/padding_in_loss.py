@@ -65,6 +65,12 @@ class PaddingInLoss(Rule):
         self._looks: dict[tuple[Site | None, str], list[tuple[int, int]]] = {}
         """Loss to the steps with too much padding in a row, each with its share of padding in percent."""
 
+        self._some = False
+        """True if a smaller part of the targets was padding."""
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("less than half of the targets are padding" if self._some else "")
+
     def suspected(self) -> bool:
         return super().suspected() or bool(self._looks)
 
@@ -73,6 +79,7 @@ class PaddingInLoss(Rule):
             return
         key = (event.site, event.kind)
         if event.share < _LEAST_SHARE:
+            self._some = self._some or event.share > 0
             self._looks.pop(key, None)
             self.withdraw(key)
             return

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, ModelMet, OptimizerBuilt, ParametersUnchanged, RunEnded, TapeRead
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._parts import apart
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _FLAT = 2
@@ -74,7 +74,7 @@ class ParametersNotOptimized(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.parameters_not_optimized(program)
+        return parameters.parameters_not_optimized(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_schedules
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import schedules
 from truestep.syntax import Program, Suspicion
 
 _KIND = "ReduceLROnPlateau"
@@ -102,7 +102,7 @@ class PlateauWithoutMetric(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_schedules.plateau_without_metric(program)
+        return schedules.plateau_without_metric(program)
 
     def __init__(self) -> None:
         super().__init__()

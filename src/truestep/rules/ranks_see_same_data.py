@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from truestep.events import (
@@ -20,6 +20,8 @@ from truestep.events import (
 from truestep.findings import Confidence, Finding, Severity
 from truestep.rules._of_ranks import RankRule, grouped, place, site
 from truestep.rules._rule import Progress
+from truestep.rules._syntax.data import shared
+from truestep.syntax import Program, Suspicion
 
 _MOST = 12
 _LEAST_READS = 3
@@ -91,6 +93,10 @@ class RanksSeeSameData(RankRule):
         self._together: tuple[int, ...] | None = None
         """Ranks that average their gradients; empty for all."""
         self._called: Site | None = None
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return shared.ranks_see_same_data(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import states
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
@@ -65,7 +65,7 @@ class ReferenceIsTheModel(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.reference_is_the_model(program)
+        return states.reference_is_the_model(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, ValueUnread
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
 
 _LABELS = {
@@ -72,7 +72,7 @@ class ResultNeverRead(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.result_never_read(program)
+        return results.result_never_read(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, ValueUnread):

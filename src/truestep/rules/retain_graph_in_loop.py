@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GradientsTaken, GraphsRetained, Site
 from truestep.findings import Severity
-from truestep.rules import _syntax_graphs
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
+from truestep.rules._syntax.models import graphs
 from truestep.syntax import Program, Suspicion
 
 _MOST_LINES = 64
@@ -67,7 +67,7 @@ class RetainGraphInLoop(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_graphs.retain_graph_in_loop(program)
+        return graphs.retain_graph_in_loop(program)
 
     def __init__(self) -> None:
         super().__init__()

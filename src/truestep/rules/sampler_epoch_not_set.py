@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from truestep.events import Event, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped
 from truestep.findings import Severity
-from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import loaders
 from truestep.syntax import Program, Suspicion
 
 _ABSENT = "no training on a loader with a sampler that shuffles by its epoch"
@@ -70,7 +70,7 @@ class SamplerEpochNotSet(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.sampler_epoch_not_set(program)
+        return loaders.sampler_epoch_not_set(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -69,10 +69,12 @@ class SamplesAllEqual(Rule):
         """Loader to the number of its batches of equal samples; -1 after any other batch."""
         self._rows: dict[int, list[bool]] = {}
         """Model to the sampled steps with equal rows, True if they were another row than before; [] after others."""
+        self._constant: set[int] = set()
+        """Models that were called on rows of one number, which can be meant."""
 
     def suspected(self) -> bool:
-        few = any(0 < len(steps) < _LEAST_STEPS for steps in self._rows.values())
-        return super().suspected() or few or any(reads > 0 for reads in self._alike.values())
+        equal = any(self._rows.values()) or bool(self._constant)
+        return super().suspected() or equal or any(reads > 0 for reads in self._alike.values())
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, RowsEqualled):
@@ -98,6 +100,10 @@ class SamplesAllEqual(Rule):
         draft.count = draft.total = reads
 
     def _called(self, event: RowsEqualled, run: Progress) -> None:
+        if event.constant:
+            self._constant.add(event.model)
+            return
+        self._constant.discard(event.model)
         key, before = ("model", event.model), self._rows.get(event.model)
         self._rows[event.model] = steps = [*(before or []), event.moved] if event.equal and before != [] else []
         if not steps:

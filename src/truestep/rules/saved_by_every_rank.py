@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from truestep.events import CheckpointSaved, Event, GroupJoined, Site
 from truestep.findings import Finding, Severity
 from truestep.rules._of_ranks import RankRule, place, site
 from truestep.rules._rule import Progress
+from truestep.rules._syntax.data import shared
+from truestep.syntax import Program, Suspicion
 
 _MOST_FILES = 200
 
@@ -60,6 +62,10 @@ class SavedByEveryRank(RankRule):
     def __init__(self) -> None:
         super().__init__()
         self._files: dict[str, tuple[Site | None, int]] = {}
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return shared.saved_by_every_rank(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         assert isinstance(event, CheckpointSaved)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, RunEnded, ScalingRead
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_data
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import scaling
 from truestep.syntax import Program, Suspicion
 
 _LEAST_FEATURES = 4
@@ -72,7 +72,7 @@ class ScaledWithEvaluationData(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.scaled_with_evaluation_data(program)
+        return scaling.scaled_with_evaluation_data(program)
 
     def __init__(self) -> None:
         super().__init__()

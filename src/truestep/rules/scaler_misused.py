@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, GradientScaleRead, ScalerBuilt
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import scaled
 from truestep.syntax import Program, Suspicion
 
 
@@ -66,7 +66,7 @@ class ScalerMisused(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.scaler_misused(program)
+        return scaled.scaler_misused(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, GradientScaleRead):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, LoaderStarted, OptimizerStepped, RunEnded, SchedulerBuilt
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_schedules
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import schedules
 from truestep.syntax import Program, Suspicion
 
 _LEAST_UPDATES = 20
@@ -64,7 +64,7 @@ class SchedulerNeverStepped(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_schedules.scheduler_never_stepped(program)
+        return schedules.scheduler_never_stepped(program)
 
     def __init__(self) -> None:
         super().__init__()

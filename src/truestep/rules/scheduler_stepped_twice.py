@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_schedules
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import schedules
 from truestep.syntax import Program, Suspicion
 
 _ENOUGH = 3
@@ -79,7 +79,7 @@ class SchedulerSteppedTwice(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_schedules.scheduler_stepped_twice(program)
+        return schedules.scheduler_stepped_twice(program)
 
     def __init__(self) -> None:
         super().__init__()

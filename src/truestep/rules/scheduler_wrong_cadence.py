@@ -14,11 +14,11 @@ from truestep.events import (
     SchedulerStepped,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_schedules
 from truestep.rules._cadence import barely_begun, run_down, still_warming, too_far
 from truestep.rules._conditions import FINISHED
 from truestep.rules._pace import RunCounts, ScheduleCounts
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import schedules
 from truestep.syntax import Program, Suspicion
 
 
@@ -79,7 +79,7 @@ class SchedulerWrongCadence(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_schedules.scheduler_wrong_cadence(program)
+        return schedules.scheduler_wrong_cadence(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import DrawsRepeated, Event, ModelCalled, OptimizerStepped, Seeded, Site
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_data
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import seeds
 from truestep.syntax import Program, Suspicion
 
 _Seed = tuple[Site | None, int]
@@ -65,7 +65,7 @@ class SeedInTrainingLoop(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.seed_in_training_loop(program)
+        return seeds.seed_in_training_loop(program)
 
     def __init__(self) -> None:
         super().__init__()

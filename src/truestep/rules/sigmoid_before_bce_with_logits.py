@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed
 from truestep.findings import Severity
-from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
 
 _MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
@@ -58,7 +58,7 @@ class SigmoidBeforeBceWithLogits(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_losses.sigmoid_before_bce_with_logits(program)
+        return losses.sigmoid_before_bce_with_logits(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:

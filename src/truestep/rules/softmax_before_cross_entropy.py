@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_losses
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
 
 
@@ -58,7 +58,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_losses.softmax_before_cross_entropy(program)
+        return losses.softmax_before_cross_entropy(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "cross_entropy" or not event.grad or event.classes == 1:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, LossComputed, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
 
 _OF_CLASSES = ("nll_loss", "cross_entropy")
@@ -70,7 +70,7 @@ class SoftmaxWrongDim(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.softmax_wrong_dim(program)
+        return layers.softmax_wrong_dim(program)
 
     def __init__(self) -> None:
         super().__init__()

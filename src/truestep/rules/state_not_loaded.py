@@ -13,8 +13,8 @@ from truestep.events import (
     StateTaken,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_state
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import states
 from truestep.syntax import Program, Suspicion
 
 
@@ -76,7 +76,7 @@ class StateNotLoaded(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_state.state_not_loaded(program)
+        return states.state_not_loaded(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_EMPTY = 10
@@ -87,7 +87,7 @@ class StepWithoutBackward(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.step_without_backward(program)
+        return missing.step_without_backward(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from truestep.accounts.calls import CallLine
 from truestep.events import Event, LoopRead, ModelCalled, RunEnded
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 4
@@ -82,7 +82,7 @@ class SumOverwritten(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.sum_overwritten(program)
+        return results.sum_overwritten(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import Event, ModelMet, ParametersUnchanged, RowsEqual, TapeRead
 from truestep.findings import Confidence, Severity
-from truestep.rules import _syntax_layers
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 10
@@ -70,7 +70,7 @@ class SymmetricInitialisation(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_layers.symmetric_initialisation(program)
+        return layers.symmetric_initialisation(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,8 +15,8 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_modes
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import modes
 from truestep.syntax import Program, Suspicion
 
 
@@ -98,7 +98,7 @@ class TrainModeNotRestored(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modes.train_mode_not_restored(program)
+        return modes.train_mode_not_restored(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,10 +18,10 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_data
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._loader_names import is_held_out
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARED = 10
@@ -114,7 +114,7 @@ class TrainValidationOverlap(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.train_validation_overlap(program)
+        return splits.train_validation_overlap(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,12 @@ class TrainValidationOverlap(Rule):
         self._skipped = ""
 
     def unobserved(self, run: Progress) -> str:
-        return self._skipped if not _COMPARED.holds(run) and self._skipped else super().unobserved(run)
+        if not _COMPARED.holds(run) and self._skipped:
+            return self._skipped
+        samples = run.samples
+        trained = [site for site, one in samples.evaluations.items() if _is_trained_on(one)]
+        meant = any(samples.is_seldom(site) for site in (*trained, *samples.once_trained))
+        return super().unobserved(run) or ("an evaluation on training samples, which can be meant" if meant else "")
 
     def suspected(self) -> bool:
         return super().suspected() or bool(self._leaking)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from truestep.events import BatchRead, Event, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped
 from truestep.findings import Severity
-from truestep.rules import _syntax_data
 from truestep.rules._conditions import TRAINED_ON_LOADER
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import loaders
 from truestep.syntax import Program, Suspicion
 
 _LEAST_BATCHES = 4
@@ -73,7 +73,7 @@ class TrainingDataNotShuffled(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_data.training_data_not_shuffled(program)
+        return loaders.training_data_not_shuffled(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, LoaderMet, LoaderUnread, ResultRowsScored, RunEnded
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._loader_names import is_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARE = 0.1
@@ -90,7 +90,7 @@ class TrainingOnEvaluationData(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.training_on_evaluation_data(program)
+        return splits.training_on_evaluation_data(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, Site, TapeRead
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_modes
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import gradients
 from truestep.syntax import Program, Suspicion
 
 
@@ -63,7 +63,7 @@ class TrainingWithoutGrad(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_modes.training_without_grad(program)
+        return gradients.training_without_grad(program)
 
     def __init__(self) -> None:
         super().__init__()

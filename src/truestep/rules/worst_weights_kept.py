@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from truestep.events import EvaluationLossRead, Event, FigureRead, RunEnded, WeightsKept
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules import _syntax_steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
 
 _LEAST_BETTER = 3
@@ -72,12 +72,16 @@ class WorstWeightsKept(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_steps.worst_weights_kept(program)
+        return results.worst_weights_kept(program)
 
     def __init__(self) -> None:
         super().__init__()
         self._kept: dict[str, list[WeightsKept]] = {}
         self._read: dict[str, list[float]] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        named = any(one.loss is not one.share for kept in self._kept.values() for one in kept)
+        return super().unobserved(run) or ("" if named else "no figure with the name of a loss or an accuracy")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -93,7 +97,7 @@ class WorstWeightsKept(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         for name, kept in self._kept.items():
             last = kept[-1]
-            if last.loss is not last.greater or len({one.site for one in kept}) > 1:
+            if last.loss is last.share or last.loss is not last.greater or len({one.site for one in kept}) > 1:
                 continue
             sign, near = (-1 if last.loss else 1), _NEAR * abs(last.value)
             better = [value for value in self._read.get(name, []) if sign * (value - last.value) > near]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site
 from truestep.findings import Mark, Severity
-from truestep.rules import _syntax_order
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
@@ -62,7 +62,7 @@ class ZeroGradBeforeStep(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.zero_grad_before_step(program)
+        return order.zero_grad_before_step(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.rules import _syntax_order
 from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
+from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
 
 
@@ -63,7 +63,7 @@ class ZeroGradOncePerEpoch(MixedSteps):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return _syntax_order.zero_grad_once_per_epoch(program)
+        return order.zero_grad_once_per_epoch(program)
 
     def _tell(self, mixing: MixedLine, run: Progress) -> Draft:
         name = run.optimizer_name(mixing.optimizer)

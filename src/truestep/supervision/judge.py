@@ -39,7 +39,8 @@ class Judge:
         self._entries: dict[Key, Changes] = {}
         """Counts that the latest showing of a transition added to the accounts."""
         self._equal_entries: dict[Hashable, Any] = {}
-        """The same object for equal changes: the transitions of a run are many, and made of few changes."""
+        """The same object for equal changes, and for all of a step: the transitions of a run are many, and made of few
+        changes."""
         self._failed: set[str] = set()
 
     def show(self, events: Sequence[Event], key: Key) -> bool:
@@ -61,7 +62,8 @@ class Judge:
                 rule.fired.clear()
         self._credits[key] = fired
         equal = self._equal_entries
-        self._entries[key] = tuple(equal.setdefault(change, change) for change in progress.cut())
+        changes = tuple(equal.setdefault(change, change) for change in progress.cut())
+        self._entries[key] = equal.setdefault(changes, changes)
         if fired and not self.certain:
             self._look_for_certainty(fired)
         return bool(fired)

@@ -1,5 +1,6 @@
 """The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
+- `expressions`: the calls, uses of names and assignments in expressions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
 - `loops`: which loops are loops over batches, epochs or evaluation batches.
@@ -7,7 +8,7 @@
 - `names`: qualified names of imported functions and classes.
 - `places`: scopes, loops, calls and bindings.
 - `program`: the model, built once per file, with indexes of calls.
-- `reader`: the one pass over the tree.
+- `reader`: the one pass over the tree, by its statements.
 - `training`: a training loop, and the gradients of its steps.
 - `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
@@ -17,13 +18,14 @@ from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
-from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
+from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
 from truestep.syntax.training import Step, Training
 from truestep.syntax.values import argument, names_in, part_of
 
 __all__ = [
+    "NO_GRAD",
     "Act",
     "Binding",
     "Call",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from truestep.syntax.kinds import Kind, of_name
 from truestep.syntax.names import dotted
-from truestep.syntax.places import Binding, Call, Context, Guard, Loop, Scope
+from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.values import argument
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class Operation:
     """Calls of functions of this file on the way to it."""
     keys: frozenset[str] = frozenset()
     """For unknown code: the objects that it gets."""
+
+    @property
+    def without_gradients(self) -> bool:
+        """Return True if gradients are off, also by the functions on the way to it."""
+        return self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs)
 
 
 _FRAMEWORK = re.compile(r"^(?:accelerator|fabric|self\.accelerator|self\.fabric|self)$")

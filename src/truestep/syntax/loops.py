@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from truestep.syntax.flow import Act
+from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
-from truestep.syntax.places import Call, Context, Loop, Scope
-from truestep.syntax.training import Training
+from truestep.syntax.places import Call, Context, Loop
+from truestep.syntax.training import Step, Training
 
 if TYPE_CHECKING:
     from truestep.syntax.program import Program
 
-NO_GRAD = ("torch.no_grad", "torch.inference_mode")
 _EVALUATES = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|predict\w*|infer\w*|score)(?:_|$)")
 _TRAINS = re.compile(r"(?:^|_)(?:train\w*|fit|optimi[sz]e|update|learn)(?:_|$)")
 
@@ -58,6 +57,22 @@ class Loops:
                         self._functions.append(Training(self._program, scope, None, operations))
         return [*self.trainings(), *self._functions]
 
+    def updates(self, *, in_loops: bool = False) -> Iterator[tuple[Training, Step]]:
+        """Yield the steps on gradients, each with its training loop or the function that takes it.
+
+        Args:
+            in_loops: whether functions without a loop are left out.
+        """
+        for training in self.trainings() if in_loops else self.steps():
+            for step in training.steps:
+                yield training, step
+
+    def direct(self, act: Act) -> Iterator[tuple[Training, Operation]]:
+        """Yield the operations of a kind in the passes of each training loop, without those of loops inside it."""
+        for training in self.trainings():
+            for one in training.direct(act):
+                yield training, one
+
     def evaluations(self) -> Iterator[Loop]:
         """Yield loops that call a model on batches, and have no backward pass and no step."""
         for loop in self._program.loops:
@@ -97,16 +112,6 @@ class Loops:
             ):
                 return True
         return False
-
-
-def without_gradients(withs: tuple[Call, ...], scope: Scope, program: Program) -> bool:
-    """Return True if gradients are off: by a context manager, or a decorator of the function."""
-    for call in withs:
-        if call.name in NO_GRAD:
-            return True
-        if call.name == "torch.set_grad_enabled":
-            return True
-    return any(name in NO_GRAD for name in scope.decorators)
 
 
 def evaluates(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+NO_GRAD = ("torch.no_grad", "torch.inference_mode")
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -51,6 +52,13 @@ class Context:
     """Calls that made the context managers, outermost first."""
     deferred: bool = False
     """Whether it is inside a comprehension or a generator expression."""
+
+    @property
+    def without_gradients(self) -> bool:
+        """Return True if gradients are off: by a context manager, or a decorator of the function."""
+        return any(call.name in NO_GRAD for call in self.withs) or any(
+            name in NO_GRAD for name in self.scope.decorators
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from truestep.syntax.kinds import Kinds
 from truestep.syntax.loops import Loops
 from truestep.syntax.models import Models
 from truestep.syntax.names import dotted
-from truestep.syntax.places import Call, Context, Loop, Scope
+from truestep.syntax.places import Binding, Call, Context, Loop, Scope
 from truestep.syntax.reader import Reader
 from truestep.syntax.values import Values
 
@@ -48,6 +48,7 @@ class Program:
         self.bare = reader.bare
         self._named: dict[str, list[Call]] = {}
         self._methods: dict[str, list[Call]] = {}
+        self._starting: dict[str, list[Call]] = {}
         self.call_at: dict[ast.AST, Call] = {}
         for call in self.calls:
             self.call_at[call.node] = call
@@ -83,6 +84,26 @@ class Program:
         """Return the calls of functions by their qualified names."""
         found = [call for name in names for call in self._named.get(name, ())]
         return found if len(names) == 1 else sorted(found, key=lambda call: call.order)
+
+    def starting(self, prefix: str) -> list[Call]:
+        """Return the calls of functions with a qualified name that begins with a text, in their order."""
+        known = self._starting.get(prefix)
+        if known is None:
+            names = {name for name in self._named if name.startswith(prefix)}
+            known = [call for call in self.calls if call.name in names] if names else []
+            self._starting[prefix] = known
+        return known
+
+    @functools.cached_property
+    def optimizers(self) -> list[Call]:
+        """Return the constructions of the optimizers of torch."""
+        made = self.starting("torch.optim.")
+        return [call for call in made if call.name.count(".") == 2 and call.method[:1].isupper()]
+
+    @functools.cached_property
+    def attributes(self) -> list[tuple[str, Scope, list[Binding]]]:
+        """Return the assignments to attributes, such as "layer.weight", with their functions."""
+        return [(key, scope, ones) for scope in self.scopes for key, ones in scope.bindings.items() if "." in key]
 
     def method(self, *names: str) -> list[Call]:
         """Return the calls by the last part of the function's name, for any object."""

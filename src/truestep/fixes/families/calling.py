@@ -19,7 +19,6 @@ _METHODS = {
     "train-mode-not-restored": "train",
 }
 """The method that is not called where these failures occur."""
-_WITHOUT_ARGUMENTS = frozenset({"backward", "eval", "step", "train", "update", "zero_grad"})
 
 
 class CallModule(Fix):
@@ -61,22 +60,17 @@ class FreezeInEarnest(Fix):
 class CallParentheses(Fix):
     """Write the parentheses of a call that a statement lacks: ``optimizer.zero_grad``."""
 
-    rules = ("method-not-called",)
     does = "writes the parentheses behind a method that a statement only names"
     methods: ClassVar[dict[str, str]] = _METHODS
 
     @classmethod
     def covers(cls, rule: str) -> bool:
         """Return True if this fix can correct a failure of another rule."""
-        return rule in cls.rules or rule in _METHODS
+        return rule in _METHODS
 
     def edit(self) -> None:
         rule = self.wanted.rule
-        if rule in self.rules:
-            named = _named(self.statement(), "")
-            if named is None:
-                raise Uncertain
-        elif rule in _METHODS:
+        if rule in _METHODS:
             places = [self.wanted.site, *self.wanted.related]
             functions = {self.program.scope(self.program.statement_at(site)) for site in places}
             named = only(
@@ -97,4 +91,4 @@ def _named(statement: Statement, method: str) -> cst.Attribute | None:
     if not isinstance(value, cst.Attribute) or not dotted(value):
         return None
     name = value.attr.value
-    return value if name == method or (not method and name in _WITHOUT_ARGUMENTS) else None
+    return value if name == method else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from truestep.fixes.editing.program import Uncertain, dotted, only
@@ -62,24 +60,6 @@ class LoadState(Fix):
         owner = self.program.code(call.func).removesuffix(".state_dict")
         self.edits.replace(call, f"{owner}.load_state_dict({self.program.code(passed.value)})")
         self.title = f"Load the state into `{owner}`"
-
-
-class SaveState(Fix):
-    """Save the state dict of a model."""
-
-    rules = ("whole-model-pickled",)
-    does = "saves the `state_dict()` of the model"
-    unsafe_if = "always"
-
-    def edit(self) -> None:
-        call = self.call()
-        if self.names.full(call.func) != "torch.save" or not call.args or call.args[0].star:
-            raise Uncertain
-        model = call.args[0].value
-        if not dotted(model) or re.search(r"\btorch\.load\(", self.program.text):
-            raise Uncertain
-        self.edits.replace(model, f"{self.program.code(model)}.state_dict()")
-        self.title = f"Save `{self.program.code(model)}.state_dict()`"
 
 
 class RestoreBest(Fix):

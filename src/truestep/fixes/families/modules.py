@@ -24,7 +24,7 @@ _NORMS = (
 class RegisterLayers(Fix):
     """Register layers in a list or a dict, or a plain tensor as a parameter."""
 
-    rules = ("layers-in-plain-container", "plain-tensor-as-parameter")
+    rules = ("layers-in-plain-container",)
     does = "makes a list of layers an `nn.ModuleList`, a dict an `nn.ModuleDict`, a tensor with gradients a parameter"
     unsafe_if = "keys of a dict may be other than strings"
 
@@ -120,31 +120,6 @@ class RegisterLayers(Fix):
         )
         self.edits.replace(value, f"{self._nn()}.Parameter({self.program.code(value.func)}({rest}))")
         self.title = f"Make `{attribute}` an `nn.Parameter`"
-
-
-class OwnLayers(Fix):
-    """Make a layer for each place."""
-
-    rules = ("layers-shared-by-mistake",)
-    does = "makes a layer for each place, by a comprehension in place of `[layer] * n`"
-    unsafe_if = "always"
-
-    def edit(self) -> None:
-        statement = self.statement()
-        repeated = only(
-            node
-            for node in self.program.walk(statement, cst.BinaryOperation)
-            if isinstance(node.operator, cst.Multiply)
-            and isinstance(node.left, cst.List)
-            and len(node.left.elements) == 1
-        )
-        assert isinstance(repeated.left, cst.List)
-        element = repeated.left.elements[0].value
-        if not isinstance(element, cst.Call):
-            raise Uncertain
-        code = self.program.code
-        self.edits.replace(repeated, f"[{code(element)} for _ in range({code(repeated.right)})]")
-        self.title = f"Make `{code(element)}` for each place"
 
 
 class BatchFirst(Fix):

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from truestep.fixes.editing.loops import block_of, bound, calls, loop_of, loops_of, read
-from truestep.fixes.editing.program import Statement, Uncertain, argument, dotted, method, only, receiver
+from truestep.fixes.editing.program import Statement, Uncertain, dotted, method, only, receiver
 from truestep.fixes.fix import Fix
 
 
@@ -200,20 +200,3 @@ class WholePass(Fix):
             self.title = "Return after the loop"
         else:
             raise Uncertain
-
-
-class DropSlowZeros(Fix):
-    """Drop gradients when they are cleared."""
-
-    rules = ("gradients-zeroed-not-dropped",)
-    does = "removes `set_to_none=False`"
-    unsafe_if = "the script reads gradients"
-
-    def edit(self) -> None:
-        call = self.call("zero_grad")
-        kept = argument(call, 0, "set_to_none")
-        if kept is None or dotted(kept.value) != "False":
-            raise Uncertain
-        self.edits.drop_argument(call, kept)
-        self.safe = re.search(r"\.grad\b", self.program.text) is None
-        self.title = "Remove `set_to_none=False`"

@@ -124,7 +124,7 @@ class ObservationMethods:
         """Export a model with its current weights, and compare the export with it in a fresh process.
 
         The model is traced in eval mode with a free batch size; modes, buffers and random states are restored. How to:
-        [export](../how-to/export.md).
+        [export](../../how-to/export.md).
 
         Args:
             model: a model of the run, or `ema.model`.

@@ -20,6 +20,7 @@ from truestep.events import (
     ArgumentsCompared,
     CheckSkipped,
     Event,
+    PartUnused,
     PlainStateCompared,
     PlainStateSaved,
     RowsUnread,
@@ -243,6 +244,8 @@ class ActiveProbe(Probe):
     def last(self) -> Iterator[Event]:
         for name, unused in self._rows.unread():
             yield RowsUnread(table=name, unused=unused)
+        for name, site in self._rows.parts.unused().items():
+            yield PartUnused(name=name, site=site)
         yield from self._comparisons.last()
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:

@@ -1,4 +1,4 @@
-"""Branches for a new best loss or accuracy: they compare a variable with the best value so far, and replace that."""
+"""Branches for a new best figure: they compare a variable with the best value so far, and replace that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Guard:
     name: str
     """The variable with the figure."""
     loss: bool
-    """Whether it has the name of a loss; else that of an accuracy."""
+    """Whether it has the name of a loss."""
+    share: bool
+    """Whether it has the name of an accuracy."""
     greater: bool
     """Whether greater figures lead into the branch."""
     site: Site
@@ -53,8 +55,8 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
         place = Site(path, compare.lineno, compare.col_offset, compare.end_lineno or 0, compare.end_col_offset or 0)
         for branch, direction in ((node.body, greater), (node.orelse, not greater)):
             if branch and _assigns(branch, best):
-                loss = not _words(figure).isdisjoint(_LOSSES)
-                guard = Guard(figure, loss, direction, place)
+                loss, share = (not _words(figure).isdisjoint(names) for names in (_LOSSES, _SHARES))
+                guard = Guard(figure, loss and not share, share and not loss, direction, place)
                 found.append((branch[0].lineno, branch[-1].end_lineno or 0, guard))
     return tuple(sorted(found, key=lambda one: (one[0], -one[1])))
 
@@ -77,9 +79,6 @@ def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
         left, right, greater = right, left, not greater
     best = _best(right)
     if not isinstance(left, ast.Name) or _best(left) or not best:
-        return None
-    words = _words(left.id)
-    if words.isdisjoint(_LOSSES) == words.isdisjoint(_SHARES):
         return None
     return left.id, best, greater, compare
 

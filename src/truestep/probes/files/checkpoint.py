@@ -209,6 +209,7 @@ class CheckpointProbe(Probe):
                         WeightsKept,
                         name=guard.name,
                         loss=guard.loss,
+                        share=guard.share,
                         greater=guard.greater,
                         value=value,
                         site=guard.site,

@@ -72,6 +72,7 @@ class Copies:
             steps = min(stayed.get(one.number, self._written_with_its_values(one)) for one in part.held)
             if steps < _LEAST_STEPS or (part.path and not self._runs(part)):
                 continue
+            written = any(one.number not in stayed for one in part.held)
             average = type(part.module).__name__ == "AveragedModel"
             for other in trained:
                 if not other.like(part, average=average):
@@ -80,7 +81,8 @@ class Copies:
                 initial = near and any(is_initial(weight) for one in part.held if (weight := one.ref()) is not None)
                 if initial or not part.path:
                     told.update(part.numbers)
-                    yield self._event(part, other, steps, average=average, equal=near, initial=initial)
+                    facts = {"average": average, "equal": near, "initial": initial, "written": written}
+                    yield self._event(part, other, steps, **facts)
                     break
 
     def pairs(self, moved: Container[int]) -> Iterator[tuple[list[Held], list[Held], dict[str, int]]]:

@@ -6,11 +6,19 @@ import ast
 import dis
 import functools
 import inspect
+import re
+from collections.abc import Callable
 from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.rows.tables import Held
+from truestep.probes.active.rows.tables import Held, Table, shape_of
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+
+if TYPE_CHECKING:
+    from truestep.probes.active.rows.reads import Found
 
 
 def stored_at(frames: list[FrameType], name: str) -> Site | None:
@@ -31,6 +39,102 @@ def never_loaded(frames: list[FrameType], held: list[Held]) -> set[str]:
         owner = id(frame) if function else id(frame.f_globals)
         found |= {one.name for one in held if one.owner == owner and one.name in stores - loads and one.name[0] != "_"}
     return found
+
+
+def unused_parts(scene: Scene, frames: list[FrameType], held: list[Held]) -> dict[str, Site | None]:
+    """Return the arrays that no statement reads, nor another one with a word of their name, with their first statement.
+
+    Of `x_val` and `y_val` it is enough that one is read. Attributes are looked up in all files of the program.
+    """
+    idle = never_loaded(frames, held)
+    stores: dict[str, Site] = {}
+    loads = set[str]()
+    for path in dict.fromkeys([frame.f_code.co_filename for frame in frames] + scene.sites.own_files()):
+        stored, loaded = _attributes_of(path)
+        stores = {name: Site(path, *place) for name, place in stored.items()} | stores
+        loads |= loaded
+    attributes = {one.name: _attribute(one.name) for one in held if "." in one.name}
+    idle |= {name for name, attribute in attributes.items() if attribute in stores and attribute not in loads}
+    names = {one.name for one in held}
+    for space in (space for frame in frames for space in (frame.f_globals, variables(frame))):
+        names |= {name for name, value in space.items() if shape_of(scene.torch, value)}  # also other names of an array
+    read = {word for name in names - idle for word in _words(name)}
+    found: dict[str, Site | None] = {}
+    for name in sorted(idle):
+        if read.isdisjoint(_words(name)):
+            found[name] = stores.get(attributes.get(name, "")) or stored_at(frames, name)
+    return found
+
+
+class UnusedParts:
+    """The arrays that evaluations do not read, and that no statement reads, nor another one with a word of their name.
+
+    Args:
+        scene: the scene.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._found: dict[str, Site | None] = {}
+        self._read: set[str] = set()
+        """Those with rows of an evaluation all the same, as under a name that is put together."""
+
+    def evaluated(
+        self,
+        frames: list[FrameType],
+        held: list[Held],
+        found: list[Found],
+        table_of: Callable[[Held, tuple[Any, ...]], Table | None],
+        *,
+        first: bool,
+    ) -> None:
+        """Handle an evaluation.
+
+        Args:
+            frames: the user's frames.
+            held: the arrays that they hold.
+            found: tables with its rows.
+            table_of: returns an array as a table of rows of a form.
+            first: True for the first evaluations of a line, in which parts are looked for.
+        """
+        if first:
+            self._found |= unused_parts(self._scene, frames, held)
+        for one in held if self._found else ():
+            if one.name in self._found and one.name not in self._read:
+                tables = ((table_of(one, like.form), like.keys) for like in found)
+                if any(table is not None and bool(table.has(self._scene.torch, keys).any()) for table, keys in tables):
+                    self._read.add(one.name)
+
+    def unused(self) -> dict[str, Site | None]:
+        """Return the arrays, with the statement that first stores each."""
+        return {name: site for name, site in self._found.items() if name not in self._read}
+
+
+def _attribute(name: str) -> str:
+    """Return the attribute in the name of an array, such as "valid" for "self.valid[0]"."""
+    return name.rpartition(".")[2].partition("[")[0]
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of the last part of a name, except for single letters."""
+    return {word for word in re.split(r"[\W_\d]+", _attribute(name).lower()) if len(word) > 1}
+
+
+@functools.lru_cache(maxsize=64)
+def _attributes_of(path: str) -> tuple[dict[str, tuple[int, int, int, int]], set[str]]:
+    """Return the attributes that a file assigns, with the place of the first, and those that it reads, also as text."""
+    stores: dict[str, tuple[int, int, int, int]] = {}
+    loads = set[str]()
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                place = node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+                stores.setdefault(node.attr, place)
+            else:
+                loads.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            loads.add(node.value)
+    return stores, loads
 
 
 @functools.lru_cache(maxsize=64)

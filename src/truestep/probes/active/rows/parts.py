@@ -24,6 +24,8 @@ _LEAST_EQUAL = 0.9
 """Least share of equal rows: an environment that is reset has others between."""
 _LEAST_VALUES = 4
 """Least number of different values of a row, or of a part."""
+_CONSTANT = "constant"
+"""Instead of the digest of a row, for rows of hardly more than one number."""
 
 
 class _Given(NamedTuple):
@@ -163,12 +165,20 @@ class Parts:
         before = self._rows.get(model)  # None before the first look
         if (alike or halves) and named is not None:
             name, made = named[0], made_at(self._scene, named[1], named[0])
-        if alike or before or (before is None and not same):
+        if same or before or before is None:
             digest = hashlib.blake2b(first[0].detach().contiguous().numpy().tobytes()).hexdigest() if alike else ""
-            moved = bool(alike and before and before != digest)
-            self._rows[model] = digest
+            moved = bool(alike and before and before not in (digest, _CONSTANT))
+            self._rows[model] = digest or (_CONSTANT if same else "")
             self._scene.tell(
-                RowsEqualled, model=model, rows=rows, equal=alike, moved=moved, name=name, made=made, site=site
+                RowsEqualled,
+                model=model,
+                rows=rows,
+                equal=same,
+                constant=same and not alike,
+                moved=moved,
+                name=name,
+                made=made,
+                site=site,
             )
         if halves or model in self._halved:
             self._halved.add(model)

@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Site
 from truestep.probes.active.rows.labels import Labels
-from truestep.probes.active.rows.names import never_loaded, stored_at
+from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
 from truestep.probes.active.rows.tables import (
     Held,
@@ -29,6 +29,8 @@ _LEAST = 8
 _INNER = 3
 """Frames with variables that can hold the batch, if the arguments of the call are made from it."""
 _MOST_CALLS = 100
+_MOST_LOOKS = 2
+"""Calls of a line at which arrays are looked for that nothing reads."""
 _MOST_READS = 2
 """Calls of training that are read in a step."""
 _MOST_KNOWN = 512
@@ -85,6 +87,7 @@ class RowReads:
         """Arrays with rows of the training and others, to some keys of the others, until they are read."""
         self._unused: set[str] = set()
         """Names of arrays that no statement of the program reads."""
+        self.parts = UnusedParts(scene)
         self._calls: dict[Site | None, int] = {}
         self._reads: dict[tuple[int, int], int] = {}
         """The latest model and step to the number of its reads."""
@@ -243,6 +246,7 @@ class RowReads:
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
             if found:
                 self._evaluated_now, self._part = (frames, held, found), part
+                self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
         return frames, found

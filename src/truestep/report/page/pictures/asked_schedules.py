@@ -1,7 +1,11 @@
-"""Schedules of the learning rate: as they were asked for, up to their end, beside the rates of the run."""
+"""Schedules of the learning rate: as they were asked for, beside the rates of the run.
+
+Rates of the run are dots: a line between two sampled steps would leave the curve of a schedule that ran as asked.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -60,14 +64,26 @@ def _chart(name: str, built: SchedulerBuilt, rates: Sequence[tuple[int, float]],
         "schedule",
         f"{prefix}{built.kind}, as asked and as run",
         f"learning rate of the schedule at {where}; the run took {of}{each}{cut}",
-        [Series("as run", rates), Series("as asked", asked, dashed=True)],
+        [Series("as run", rates, dots=True), Series("as asked", asked, dashed=True)],
         marks,
     )
 
 
+def _asked(built: SchedulerBuilt) -> list[tuple[int, float]]:
+    """Return positions and rates of the plan; it ends with the schedule unless the last rate is kept from there on.
+
+    After its end, the formula of a cosine goes on in waves, which nobody asked for.
+    """
+    plan = list(zip(built.asked_steps, built.asked_rates, strict=True))
+    until = [one for one in plan if built.horizon is None or one[0] <= built.horizon]
+    if not until or all(math.isclose(rate, until[-1][1]) for _, rate in plan[len(until) :]):
+        return plan
+    return until
+
+
 def _stairs(built: SchedulerBuilt, distance: float, last: float) -> list[tuple[int, float]]:
     """Return the plan over the steps of the run: a rate holds until the next step of the schedule."""
-    plan = list(zip(built.asked_steps, built.asked_rates, strict=True))
+    plan = _asked(built)
     found: list[tuple[int, float]] = []
     for (position, rate), (following, after) in pairwise([*plan, (plan[-1][0] + 1, plan[-1][1])]):
         begin, end = position * distance, following * distance

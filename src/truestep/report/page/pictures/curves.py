@@ -54,6 +54,7 @@ class Line:
     path_log: str
     """The same with the steps on a logarithmic axis."""
     dashed: bool = False
+    dots: bool = False
     band: str = ""
     """SVG path around the lowest and highest values of several runs, with the steps on a linear axis."""
     band_log: str = ""
@@ -99,6 +100,7 @@ class Series:
         label: name of the line.
         points: steps and values.
         dashed: True for a line that was planned, and not measured.
+        dots: True for values without a line between them.
         low: lowest values of several runs with `points` as their mean, at the same steps; empty for one run.
         high: highest values.
     """
@@ -106,6 +108,7 @@ class Series:
     label: str
     points: Points
     dashed: bool = False
+    dots: bool = False
     low: Sequence[float] = ()
     high: Sequence[float] = ()
 
@@ -224,7 +227,7 @@ def _line(one: Series, colour: int, steps: int, log: bool, low: float, high: flo
         around = heights([other for _, other in edges]) + heights([value for value, _ in edges])[::-1]
         bands = [_path(across + across[::-1], around) + "Z" for across in (linear, wide)]
     path, path_log = _path(linear, down), _path(wide, down)
-    return Line(one.label, colour, tuple(drawn), path, path_log, one.dashed, *bands)
+    return Line(one.label, colour, tuple(drawn), path, path_log, one.dashed, one.dots, *bands)
 
 
 def log_share(step: int, steps: int) -> float:

@@ -25,7 +25,8 @@ class Cell:
     """Place of the value between the lowest and the highest of the table, from 0 to 100."""
     text: str
     state: str = ""
-    """"zero" or "wrong" (NaN or infinity) for values without a shade, "absent" for a step without one."""
+    """"zero" or "wrong" (NaN or infinity) for values without a shade, "absent" for a weight that was not stepped,
+    "unread" for one that was not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def _table(
     )
     states = {cell.state for row in rows for cell in row.cells}
     steps = tuple(f"{step:,}" for step, _ in readings)
-    found = tuple(state for state in ("zero", "wrong", "absent") if state in states)
+    found = tuple(state for state in ("zero", "wrong", "absent", "unread") if state in states)
     return HeatMap(title, caption, steps, rows, *ends, found)
 
 
@@ -175,4 +176,4 @@ def _cell(value: float | None, low: float, high: float) -> Cell:
 
 
 def _share(value: float | None) -> Cell:
-    return Cell(0, "not stepped", "absent") if value is None else Cell(round(100 * value), f"{value:.0%}")
+    return Cell(0, "not read", "unread") if value is None else Cell(round(100 * value), f"{value:.0%}")

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from truestep.rules._syntax_named import named_only
+from truestep.rules._syntax.named import named_only
 from truestep.syntax import Act, Call, Kind, Loop, Operation, Program, Suspicion, Training, dotted
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
@@ -15,11 +15,9 @@ _COSINES = (f"{_SCHEDULERS}CosineAnnealingLR", f"{_SCHEDULERS}LinearLR", f"{_SCH
 
 def _built(program: Program) -> Iterator[tuple[Call, str]]:
     """Yield the constructions of schedules that are assigned to one name, and the name."""
-    if not any(name.startswith(_SCHEDULERS) for name in program.names()):
-        return
-    for call in program.calls:
+    for call in program.starting(_SCHEDULERS):
         statement = call.statement
-        if not call.name.startswith(_SCHEDULERS) or not isinstance(statement, ast.Assign):
+        if not isinstance(statement, ast.Assign):
             continue
         if statement.value is call.node and len(statement.targets) == 1 and (key := dotted(statement.targets[0])):
             yield call, key
@@ -244,15 +242,13 @@ def scheduler_stepped_twice(program: Program) -> Iterator[Suspicion]:
 
 def learning_rate_dead(program: Program) -> Iterator[Suspicion]:
     """Yield optimizers with a learning rate of zero that nothing in the file sets."""
-    for call in program.calls:
-        if not re.match(r"^torch\.optim\.[A-Z]\w*$", call.name):
-            continue
+    for call in program.optimizers:
         value = call.argument(1, "lr")
         if not isinstance(value, ast.Constant) or value.value not in (0, 0.0) or value.value is False:
             continue
-        if program.mentions("param_groups") or any(name.startswith(_SCHEDULERS) for name in program.names()):
+        if program.mentions("param_groups") or program.starting(_SCHEDULERS):
             continue
-        steps = [one for loop in program.roles.trainings() for one in loop.steps if one.built is call]
+        steps = [one for _, one in program.roles.updates(in_loops=True) if one.built is call]
         if steps:
             yield Suspicion(
                 call.node,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.rules._syntax_modules import is_layer
+from truestep.rules._syntax.models.modules import is_layer
 from truestep.syntax import Act, Binding, Call, Loop, Program, Scope, Suspicion, Training, dotted, names_in
 
 
@@ -61,10 +61,8 @@ def _retains(call: Call) -> bool:
 
 def _loop_of(call: Call, program: Program) -> Training | None:
     """Return the training loop with a backward pass in its own lines."""
-    for training in program.roles.trainings():
-        if any(one.node is call.node and not one.via for one in training.direct(Act.BACKWARD)):
-            return training
-    return None
+    found = program.roles.direct(Act.BACKWARD)
+    return next((training for training, one in found if one.node is call.node and not one.via), None)
 
 
 def carried(loop: Loop, program: Program) -> list[tuple[str, Binding]]:
@@ -99,14 +97,13 @@ def graph_cut(program: Program) -> Iterator[Suspicion]:
     """Yield losses that are made to require a gradient by hand, and results of layers that `forward` detaches."""
     yield from _detached_layers(program)
     yield from _made_again(program)
-    for scope in program.scopes:
-        for key, bindings in scope.bindings.items():
-            if key.endswith(".requires_grad") and key.count(".") == 1:
-                for one in bindings:
-                    if isinstance(one.value, ast.Constant) and one.value.value is True:
-                        yield from _forced(
-                            key.removesuffix(".requires_grad"), one.node, one.order, one.context.loop, program
-                        )
+    for key, _, bindings in program.attributes:
+        if key.endswith(".requires_grad") and key.count(".") == 1:
+            for one in bindings:
+                if isinstance(one.value, ast.Constant) and one.value.value is True:
+                    yield from _forced(
+                        key.removesuffix(".requires_grad"), one.node, one.order, one.context.loop, program
+                    )
     for call in program.method("requires_grad_"):
         value = call.argument(0, "requires_grad")
         off = isinstance(value, ast.Constant) and value.value is False
@@ -176,8 +173,7 @@ def _detached_layers(program: Program) -> Iterator[Suspicion]:
         return
     whole = any(
         isinstance(value := call.argument(0, "params"), ast.Call) and dotted(value.func).endswith(".parameters")
-        for call in program.calls
-        if call.name.startswith("torch.optim.")
+        for call in program.starting("torch.optim.")
     )
     if not whole or program.method("load_state_dict"):
         return

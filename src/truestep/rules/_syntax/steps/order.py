@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.rules._syntax_named import named_only
-from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training
-from truestep.syntax.values import names_in
+from truestep.rules._syntax.named import named_only
+from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training, names_in
 
 _LARGE = 1e6
 """From this limit on, a clip only serves to read the norm."""
@@ -21,21 +20,20 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     yield from named
     if named:
         return
-    for loop in program.roles.steps():
-        for step in loop.steps:
-            backward = loop.backward_before(step)
-            if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
-                continue
-            if _wraps(loop, step, backward):
-                continue
-            yield Suspicion(
-                step.node,
-                "the gradients are never cleared, and add up over the steps",
-                "updates with the sum of all gradients so far",
-                f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
-                ((backward.node, "adds to the gradients of earlier steps"),),
-                _confidence(loop, step) if loop.loop is not None else _of_function(loop),
-            )
+    for loop, step in program.roles.updates():
+        backward = loop.backward_before(step)
+        if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
+            continue
+        if _wraps(loop, step, backward):
+            continue
+        yield Suspicion(
+            step.node,
+            "the gradients are never cleared, and add up over the steps",
+            "updates with the sum of all gradients so far",
+            f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
+            ((backward.node, "adds to the gradients of earlier steps"),),
+            _confidence(loop, step) if loop.loop is not None else _of_function(loop),
+        )
 
 
 def _wraps(loop: Training, step: Step, backward: Operation) -> bool:
@@ -46,47 +44,43 @@ def _wraps(loop: Training, step: Step, backward: Operation) -> bool:
 
 def zero_grad_once_per_epoch(program: Program) -> Iterator[Suspicion]:
     """Yield steps in a loop over batches if only the loop around it clears the gradients."""
-    for loop in program.roles.trainings():
-        for step in loop.steps:
-            backward = loop.backward_before(step)
-            if backward is None or step.guarded or loop.left_to_others(step) or loop.cleared(step):
-                continue
-            clear = loop.cleared_around(step)
-            if clear is None:
-                continue
-            assert loop.loop is not None
-            batches = program.roles.over_batches(loop.loop)
-            yield Suspicion(
-                step.node,
-                "the gradients are cleared once per epoch, and add up over its batches",
-                "updates with the sum of the gradients of all batches so far",
-                f"move `{ast.unparse(clear.node)}` into the loop over the batches",
-                ((clear.node, "outside the loop over the batches"), (backward.node, "adds to the earlier gradients")),
-                _confidence(loop, step) if batches else Confidence.MEDIUM,
-            )
+    for loop, step in program.roles.updates(in_loops=True):
+        backward = loop.backward_before(step)
+        if backward is None or step.guarded or loop.left_to_others(step) or loop.cleared(step):
+            continue
+        clear = loop.cleared_around(step)
+        if clear is None:
+            continue
+        assert loop.loop is not None
+        batches = program.roles.over_batches(loop.loop)
+        yield Suspicion(
+            step.node,
+            "the gradients are cleared once per epoch, and add up over its batches",
+            "updates with the sum of the gradients of all batches so far",
+            f"move `{ast.unparse(clear.node)}` into the loop over the batches",
+            ((clear.node, "outside the loop over the batches"), (backward.node, "adds to the earlier gradients")),
+            _confidence(loop, step) if batches else Confidence.MEDIUM,
+        )
 
 
 def zero_grad_before_step(program: Program) -> Iterator[Suspicion]:
     """Yield calls that clear gradients between the backward pass and the step."""
-    for loop in program.roles.steps():
-        if loop.reads_gradients():
-            continue
-        for step in loop.steps:
-            for clear in loop.direct(Act.CLEAR):
-                if clear.call is None or not loop.same(clear, step):
-                    continue
-                pairs = loop.nearest(clear, *_GRADIENTS)
-                if not pairs or not all(_lost(before, behind, step, loop) for before, behind in pairs):
-                    continue
-                backward = pairs[0][0] or loop.of(Act.BACKWARD)[-1]
-                yield Suspicion(
-                    clear.node,
-                    "the gradients are cleared after the backward pass and before the step",
-                    "clears the gradients of the backward pass",
-                    f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
-                    ((backward.node, "computes the gradients"), (step.node, "updates without them")),
-                    _confidence(loop, step),
-                )
+    for loop, step in program.roles.updates():
+        for clear in loop.direct(Act.CLEAR) if not loop.reads_gradients() else ():
+            if clear.call is None or not loop.same(clear, step):
+                continue
+            pairs = loop.nearest(clear, *_GRADIENTS)
+            if not pairs or not all(_lost(before, behind, step, loop) for before, behind in pairs):
+                continue
+            backward = pairs[0][0] or loop.of(Act.BACKWARD)[-1]
+            yield Suspicion(
+                clear.node,
+                "the gradients are cleared after the backward pass and before the step",
+                "clears the gradients of the backward pass",
+                f"move `{ast.unparse(clear.node)}` before `{ast.unparse(backward.node)}`",
+                ((backward.node, "computes the gradients"), (step.node, "updates without them")),
+                _confidence(loop, step),
+            )
 
 
 def _lost(before: Operation | None, behind: Operation | None, step: Step, loop: Training) -> bool:

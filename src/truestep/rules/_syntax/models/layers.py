@@ -7,17 +7,16 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Program, Scope, Suspicion, dotted, names_in
+from truestep.syntax import Act, Call, Kind, Program, Scope, Suspicion, dotted
 
 _NORMS = re.compile(r"^torch\.nn\.(?:Lazy)?(?:BatchNorm[123]d|InstanceNorm[123]d|SyncBatchNorm)$")
 _CONSTANTS = ("torch.nn.init.constant_", "torch.nn.init.zeros_", "torch.nn.init.ones_")
-_ROLE = re.compile(r"(?:^|_)(?:teacher|target|reference|ref|ema|frozen)(?:_|$)")
 
 
 def layer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
     """Yield layers with a setting that no training uses."""
-    for call in program.calls:
-        if not call.name.startswith("torch.nn.") or call.unpacks:
+    for call in program.starting("torch.nn."):
+        if call.unpacks:
             continue
         wrong = _setting(call, program)
         if wrong:
@@ -194,8 +193,7 @@ def _runs_frozen(model: str, program: Program) -> bool:
         return True
     return not any(
         re.search(rf"\b{re.escape(model)}\.parameters\(\)", ast.unparse(call.node))
-        for call in program.calls
-        if call.name.startswith("torch.optim.")
+        for call in program.starting("torch.optim.")
     )
 
 
@@ -261,186 +259,3 @@ def _in_loss(made: Call, program: Program) -> ast.expr | None:
         if program.values.origin(forward.node.func, forward.context, forward.order)[0] is made.node:
             return call.node
     return None
-
-
-def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:
-    """Yield optimizers that are built on some parts of a model, with no other optimizer and nothing frozen."""
-    yield from _sliced(program)
-    made = [call for call in program.calls if call.name.startswith("torch.optim.") and call.name.count(".") == 2]
-    if len(made) != 1 or "requires_grad" in program.text or program.method("add_param_group", "freeze"):
-        return
-    call = made[0]
-    value = call.argument(0, "params")
-    if value is None:
-        return
-    parts = _parts(program.values.origin(value, call.context, call.order)[0])
-    models = {part.rpartition(".")[0] for part in parts}
-    if not parts or len(models) != 1:
-        return
-    model = models.pop()
-    node = next((each for _, each in call.scope.loads.get(model, ())), None)
-    node = node or ast.Name(model.partition(".")[0])
-    owner = program.models.owner(node, call.context, call.order) if "." not in model else None
-    if owner is None or not program.models.is_model(owner):
-        return
-    layers = {key.removeprefix("self.") for key in _layers(owner, program)}
-    left = sorted(layers - {part.rpartition(".")[2] for part in parts})
-    called = any(
-        one.act is Act.FORWARD and one.key == model for loop in program.roles.trainings() for one in loop.operations
-    )
-    if not left or not called or any("detach" in ast.unparse(scope.node) for scope in program.inside(owner)):
-        return
-    yield Suspicion(
-        call.node,
-        f"the optimizer gets some parts of `{model}` only: `{left[0]}` is never trained",
-        f"does not hold the parameters of `{left[0]}`",
-        f"pass `{model}.parameters()`",
-    )
-
-
-def _sliced(program: Program) -> Iterator[Suspicion]:
-    """Yield optimizers that get a slice of the parameters of a model, in files with no other optimizer."""
-    made = [call for call in program.calls if re.match(r"^torch\.optim\.[A-Z]\w*$", call.name)]
-    for call in made:
-        value = call.argument(0, "params")
-        if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):
-            continue
-        text = ast.unparse(value.value)
-        match = re.match(r"^(?:list|tuple)\(([\w.]+)\.parameters\(\)\)$", text)
-        if (
-            match is None
-            or sum(match[1] in ast.unparse(one.node) for one in made) > 1
-            or "requires_grad" in program.text
-        ):
-            continue
-        yield Suspicion(
-            call.node,
-            f"the optimizer gets a slice of the parameters of `{match[1]}`, and nothing trains the others",
-            f"holds `{ast.unparse(value.slice)}` of the list",
-            f"pass `{match[1]}.parameters()`",
-        )
-
-
-def _parts(node: ast.expr) -> list[str]:
-    """Return the parts of a model, if an expression lists their parameters; empty if it lists anything else."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters":
-        key = dotted(node.func.value)
-        return [key] if key.count(".") >= 1 and not key.startswith("self.") else []
-    if isinstance(node, ast.Call) and dotted(node.func) == "list" and len(node.args) == 1:
-        return _parts(node.args[0])
-    if isinstance(node, ast.BinOp):
-        left, right = _parts(node.left), _parts(node.right)
-        return [*left, *right] if left and right else []
-    if isinstance(node, ast.List):
-        found = []
-        for one in node.elts:
-            inner = _parts(one.value) if isinstance(one, ast.Starred) else []
-            if not inner:
-                return []
-            found += inner
-        return found
-    return []
-
-
-def _layers(owner: Scope, program: Program) -> Iterator[str]:
-    from truestep.rules._syntax_modules import is_layer
-
-    for scope in program.inside(owner):
-        for key, bindings in scope.bindings.items():
-            if key.startswith("self.") and key.count(".") == 1:
-                if any(one.value is not None and not one.index and is_layer(one.value, program) for one in bindings):
-                    yield key
-
-
-def reference_is_the_model(program: Program) -> Iterator[Suspicion]:
-    """Yield second names of a model that say that it is another one."""
-    for scope in program.scopes:
-        for key, bindings in scope.bindings.items():
-            if len(bindings) != 1 or not _ROLE.search(key.rpartition(".")[2]):
-                continue
-            one = bindings[0]
-            if one.how != "=" or one.value is None or one.index or not dotted(one.value) or dotted(one.value) == key:
-                continue
-            guess = program.kinds.of(one.value, one.context, one.order)
-            if guess is None or guess.kind is not Kind.MODEL or not guess.sure or _ROLE.search(dotted(one.value)):
-                continue
-            switched = any(call.key == key for call in program.method("train"))
-            if not switched and _called_without(key, one, program):
-                yield Suspicion(
-                    one.node,
-                    f"`{key}` is `{dotted(one.value)}` itself, and changes with it",
-                    "a second name, not a copy",
-                    f"copy the model: `{key} = copy.deepcopy({dotted(one.value)})`",
-                )
-
-
-def _called_without(key: str, one: Binding, program: Program) -> bool:
-    """Return True if a training loop calls a model without gradients under a name."""
-    source = "" if one.value is None else dotted(one.value)
-    for loop in program.roles.steps():
-        forwards = loop.of(Act.FORWARD)
-        off = [
-            each
-            for each in forwards
-            if any(call.name in ("torch.no_grad", "torch.inference_mode") for call in each.withs)
-        ]
-        if any(each.key == key for each in off) and any(each.key == source for each in forwards):
-            return True
-    return False
-
-
-def iterable_repeated_by_workers(program: Program) -> Iterator[Suspicion]:
-    """Yield loaders with workers over a stream of this file that does not divide its samples."""
-    if "worker_info" in program.text or "worker_init_fn" in program.text:
-        return
-    for call, owner in _with_workers(program):
-        if not any(base == "torch.utils.data.IterableDataset" for base in program.bases(owner)):
-            continue
-        reader = program.methods(owner, "__iter__")
-        if reader is None or any(re.search(r"rand|shuffle|choice|rank", name) for name in names_in(reader.node)):
-            continue
-        yield Suspicion(
-            call.node,
-            f"every worker reads the whole of `{owner.name}`, so that each sample comes once per worker",
-            "starts workers",
-            "divide the samples in `__iter__` by `torch.utils.data.get_worker_info()`",
-            ((reader.node, "is the same in every worker"),),
-        )
-
-
-def worker_randomness_duplicated(program: Program) -> Iterator[Suspicion]:
-    """Yield loaders with workers over a data set of this file with a random generator made in `__init__`."""
-    if "worker_info" in program.text or "worker_init_fn" in program.text:
-        return
-    for call, owner in _with_workers(program):
-        read, start = program.methods(owner, "__getitem__"), program.methods(owner, "__init__")
-        if read is None or start is None:
-            continue
-        for key, bindings in start.bindings.items():
-            made = program.call_at.get(bindings[0].value) if bindings[0].value is not None else None
-            if made is None or made.name not in (
-                "numpy.random.default_rng",
-                "numpy.random.RandomState",
-                "random.Random",
-            ):
-                continue
-            if any(name.startswith(key) for name in read.loads) and key not in read.bindings:
-                yield Suspicion(
-                    call.node,
-                    f"every worker has a copy of the generator `{key}`, and draws the same numbers",
-                    "starts workers",
-                    "seed a generator in `__getitem__`, or from `get_worker_info().seed` in each worker",
-                    ((made.node, "made once, and copied into the workers"),),
-                )
-
-
-def _with_workers(program: Program) -> Iterator[tuple[Call, Scope]]:
-    """Yield loaders with a number of workers, and the class of this file that their data set is an object of."""
-    for call in program.named("torch.utils.data.DataLoader"):
-        workers = program.values.constant(call.argument(5, "num_workers"), call.context, call.order)
-        value = call.argument(0, "dataset")
-        if not isinstance(workers, int) or workers < 2 or value is None:
-            continue
-        owner = program.models.owner(value, call.context, call.order)
-        if owner is not None:
-            yield call, owner

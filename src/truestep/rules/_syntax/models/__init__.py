@@ -1,0 +1,10 @@
+"""Models, losses and parameters.
+
+- `graphs`: graphs that are cut or carried along.
+- `layers`: layers and how they are built.
+- `losses`: losses and their inputs.
+- `modules`: the classes of modules.
+- `parameters`: parameters and the optimizers that hold them.
+- `states`: states, copies and averages of models.
+- `totals`: losses that are kept together with their graphs.
+"""

@@ -1,0 +1,181 @@
+"""States, copies and averages of models, from the syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from truestep.findings import Confidence
+from truestep.syntax import Act, Binding, Call, Kind, Program, Suspicion, dotted
+
+
+def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
+    """Yield state dicts that are kept without a copy while the training goes on, and loaded later."""
+    for call in program.method("state_dict"):
+        statement = call.statement
+        if (
+            not isinstance(statement, ast.Assign)
+            or statement.value is not call.node
+            or call.node.args
+            or call.node.keywords
+        ):
+            continue
+        guess = program.kinds.receiver(call)
+        if guess is None or guess.kind is not Kind.MODEL:
+            continue
+        key = dotted(statement.targets[0])
+        load = next((one for one in program.method("load_state_dict") if _passes(one, key, call)), None)
+        if load is None or not key or len(statement.targets) != 1 or load.key != call.key or _copied(key, program):
+            continue
+        seen = program.values.reaching(key, load.context, load.order)
+        if seen and all(one.value is not call.node for one in seen):
+            continue
+        best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
+        uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
+        first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)
+        if not best and not first:
+            continue
+        yield Suspicion(
+            call.node,
+            f"`{key}` is kept without a copy, and changes with every later step",
+            "holds the live weights",
+            f"copy them: `copy.deepcopy({ast.unparse(call.node)})`",
+            ((load.node, "loads the latest weights, not the kept ones"),),
+            Confidence.HIGH if load.loop is None or load.loop is not call.loop else Confidence.MEDIUM,
+        )
+
+
+def _trains_in(call: Call, program: Program) -> bool:
+    """Return True if the loop around a call takes steps."""
+    assert call.loop is not None
+    return any(one.act is Act.STEP for one in program.flow.of_loop(call.loop))
+
+
+def _passes(call: Call, key: str, kept: Call) -> bool:
+    """Return True if a call loads the value that another one has kept, not another variable of the same name."""
+    value = call.argument(0, "state_dict")
+    if value is None or dotted(value) != key:
+        return False
+    return "." in key or call.scope.within(kept.scope) or key in kept.scope.globals
+
+
+def _copied(key: str, program: Program) -> bool:
+    """Return True if the value of a name is copied after it was assigned."""
+    return any(
+        key == dotted(part)
+        for call in program.method("deepcopy", "copy", "clone", "items")
+        for part in (*call.node.args, call.receiver or call.node)
+    )
+
+
+def state_not_loaded(program: Program) -> Iterator[Suspicion]:
+    """Yield calls of `state_dict` with a result that is dropped."""
+    for call in program.method("state_dict"):
+        guess = program.kinds.receiver(call)
+        if not call.alone or guess is None or guess.kind not in (Kind.MODEL, Kind.OPTIMIZER, Kind.SCHEDULER):
+            continue
+        passed = next(iter(call.arguments()), None)
+        load = "" if passed is None else dotted(passed)
+        if len(list(call.arguments())) > 1 or call.context.withs or call.scope.name.endswith("state_dict"):
+            continue
+        yield Suspicion(
+            call.node,
+            "`state_dict` is called and its result is dropped" if not load else f"`state_dict` overwrites `{load}`",
+            "loads nothing",
+            f"call `{call.key}.load_state_dict({load or 'state'})` to load a state",
+            confidence=Confidence.HIGH if guess.sure or load else Confidence.LOW,
+        )
+
+
+def average_never_updated(program: Program) -> Iterator[Suspicion]:
+    """Yield averages that are never updated, and loops over pairs of parameters that change nothing."""
+    yield from _rebound(program)
+    for call in program.named("torch.optim.swa_utils.AveragedModel"):
+        statement = call.statement
+        if (
+            not isinstance(statement, ast.Assign)
+            or program.method("update_parameters")
+            or "update_parameters" in program.text
+        ):
+            continue
+        key = dotted(statement.targets[0])
+        if not key or not program.roles.trainings():
+            continue
+        passed = any(
+            dotted(part) == key
+            for other in program.calls
+            for part in other.arguments()
+            if not other.name.startswith("torch.")
+        )
+        if passed:
+            continue
+        yield Suspicion(
+            call.node,
+            f"the average `{key}` is never updated, and keeps the first weights",
+            "is built, and never updated",
+            f"call `{key}.update_parameters(...)` with the trained model after the steps",
+        )
+
+
+def _rebound(program: Program) -> Iterator[Suspicion]:
+    """Yield loops over the parameters of two models that only give their variables other values."""
+    for loop in program.loops:
+        if not isinstance(loop.node, ast.For) or not isinstance(loop.node.iter, ast.Call):
+            continue
+        call = program.call_at.get(loop.node.iter)
+        if call is None or call.name != "zip" or len(call.node.args) != 2:
+            continue
+        if not all(re.search(r"\.(?:named_)?parameters\(\)$", ast.unparse(part)) for part in call.node.args):
+            continue
+        names = {
+            key
+            for key, ones in loop.scope.bindings.items()
+            for one in ones
+            if one.how == "for" and one.node is loop.node
+        }
+        body = loop.node.body
+        if all(isinstance(one, ast.Assign) and dotted(one.targets[0]) in names for one in body):
+            yield Suspicion(
+                loop.node.iter,
+                "the loop over the parameters gives its variables other values, and changes no parameter",
+                "the loop over both models",
+                "write into the parameter: `average.lerp_(weight, 1 - decay)`",
+                ((body[0], "makes a new tensor"),),
+            )
+
+
+_ROLE = re.compile(r"(?:^|_)(?:teacher|target|reference|ref|ema|frozen)(?:_|$)")
+
+
+def reference_is_the_model(program: Program) -> Iterator[Suspicion]:
+    """Yield second names of a model that say that it is another one."""
+    for scope in program.scopes:
+        for key, bindings in scope.bindings.items():
+            if len(bindings) != 1 or not _ROLE.search(key.rpartition(".")[2]):
+                continue
+            one = bindings[0]
+            if one.how != "=" or one.value is None or one.index or not dotted(one.value) or dotted(one.value) == key:
+                continue
+            guess = program.kinds.of(one.value, one.context, one.order)
+            if guess is None or guess.kind is not Kind.MODEL or not guess.sure or _ROLE.search(dotted(one.value)):
+                continue
+            switched = any(call.key == key for call in program.method("train"))
+            if not switched and _called_without(key, one, program):
+                yield Suspicion(
+                    one.node,
+                    f"`{key}` is `{dotted(one.value)}` itself, and changes with it",
+                    "a second name, not a copy",
+                    f"copy the model: `{key} = copy.deepcopy({dotted(one.value)})`",
+                )
+
+
+def _called_without(key: str, one: Binding, program: Program) -> bool:
+    """Return True if a training loop calls a model without gradients under a name."""
+    source = "" if one.value is None else dotted(one.value)
+    for loop in program.roles.steps():
+        forwards = loop.of(Act.FORWARD)
+        off = [each for each in forwards if each.without_gradients]
+        if any(each.key == key for each in off) and any(each.key == source for each in forwards):
+            return True
+    return False

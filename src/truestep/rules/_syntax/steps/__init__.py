@@ -1,0 +1,9 @@
+"""Steps of a training.
+
+- `gradients`: gradients on or off.
+- `missing`: backward passes and steps that are missing, repeated or useless.
+- `modes`: train and eval mode.
+- `order`: order of clearing, backward passes, clips and steps.
+- `scaled`: losses that are divided or scaled for their step.
+- `schedules`: schedules of the learning rate.
+"""

@@ -1,0 +1,163 @@
+"""Evidence from the samples of evaluations, and from the parts of the data that nothing reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from truestep.accounts.samples import CLEAN, TRAINED
+from truestep.events import (
+    BatchDrawn,
+    Event,
+    LoaderUnread,
+    ModelCalled,
+    OptimizerStepped,
+    PartUnused,
+    RunEnded,
+    Site,
+    WeightsKept,
+)
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED, Condition
+from truestep.rules._loader_names import is_for_choice
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_KEPT = 2
+"""Weights that are kept once may be those of a fixed step."""
+_EVALUATED = Condition(
+    "no evaluation on rows or loaders that could be told apart",
+    lambda run: bool(run.samples.evaluated or run.samples.evaluations),
+)
+
+
+@dataclass(slots=True)
+class _Choice:
+    """A branch for a new best figure."""
+
+    times: int = 0
+    unknown: bool = False
+    """True if weights were kept after an evaluation on samples that are unknown."""
+    of_loaders: bool = True
+    """True if all evaluations before were on batches of loaders."""
+    samples: dict[str, bool] = field(default_factory=dict)
+    """Name of the samples that were evaluated before, to whether they were trained on."""
+
+
+class ChosenWithoutValidation(Rule):
+    """The best weights are chosen by samples of the test or of the training, and the validation samples are never read.
+
+    What it does
+    ------------
+    Follows the weights that are kept in a branch for a new best figure, the samples of the evaluation before, and the
+    parts of the data that nothing reads: arrays, indices and attributes that no statement reads, and DataLoaders that
+    are built and never read. Reports weights that were kept at least twice, if a part with a name such as ``val`` or
+    ``dev`` is never read, and all these evaluations were on other samples: all of them trained on, or hardly any.
+
+    Why it matters
+    --------------
+    The figure of the chosen weights is the largest of many, and part of it is chance: that of test samples is reported
+    and does not hold on new ones, and that of training samples chooses the weights that have memorised most. In the
+    proof, the accuracy on 100 test samples is 10 points above that on fresh samples.
+
+    Example
+    -------
+    ::
+
+        train, valid, test = order.split([800, 100, 100])
+        ...
+        accuracy = evaluate(model, x[test], y[test])        # meant: valid
+        if accuracy > best_accuracy:
+            best_accuracy = accuracy
+            torch.save(model.state_dict(), "best.pt")
+
+    Fix
+    ---
+    Choose the weights by the validation samples, and read the test samples once, at the end::
+
+        accuracy = evaluate(model, x[valid], y[valid])
+
+    Known false alarms
+    ------------------
+    A program that sets a validation part aside for another program. Not reported: programs with two parts only, parts
+    in a dict, and a choice by the loss of the training steps.
+
+    References
+    ----------
+    - https://scikit-learn.org/stable/modules/cross_validation.html
+    """
+
+    id = "chosen-without-validation"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (WeightsKept, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
+    needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
+    asks = "weights are chosen by validation samples"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._choices: dict[Site | None, _Choice] = {}
+        self._unused: dict[str, Site | None] = {}
+        self._unread: dict[str, Site | None] = {}
+        """Loaders; their samples may be evaluated as a tensor."""
+        self._loaders: set[int] = set()
+        """Loaders with a batch that a model was called on without gradients, since the latest step."""
+        self._apart = False
+        """True if a model was called on other tensors since."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case WeightsKept():
+                self._keep(self._choices.setdefault(event.site, _Choice()), run)
+            case ModelCalled(tracked=False, loader=int(loader)):
+                self._loaders.add(loader)
+            case ModelCalled(tracked=False):
+                self._apart = True
+            case OptimizerStepped():
+                self._loaders.clear()
+                self._apart = False
+            case PartUnused() if is_for_choice(event.name):
+                self._unused.setdefault(event.name, event.site)
+            case LoaderUnread() if is_for_choice(event.name):
+                self._unread.setdefault(event.name, event.site)
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, WeightsKept) and event.site in self._choices:
+            self._choices[event.site].times += times
+
+    def _keep(self, choice: _Choice, run: Progress) -> None:
+        choice.times += 1
+        choice.of_loaders = choice.of_loaders and not self._apart
+        before = {run.loader_name(one): one in run.samples.trained for one in self._loaders}
+        for one in run.samples.latest if self._apart else ():
+            if not one.last.table or not one.last.seen or CLEAN <= one.share < TRAINED:
+                choice.unknown = True
+            before[one.last.table] = one.share >= TRAINED
+        choice.unknown = choice.unknown or not before
+        choice.samples |= before
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
+        if event.how != "finished" or len(kept) != 1:
+            return
+        ((site, choice),) = kept
+        unused = self._unused | (self._unread if choice.of_loaders else {})
+        trained = set(choice.samples.values())
+        if not unused or choice.unknown or len(trained) != 1 or any(map(is_for_choice, choice.samples)):
+            return
+        name, of_training = next(iter(choice.samples.items()))
+        part, made = next(iter(unused.items()))
+        whose = "that the model is trained on" if of_training else f"of `{name}`"
+        draft = self.report(
+            site,
+            f"the best weights are chosen by samples {whose}, and `{part}` is never read",
+            run=run,
+            label="chooses the weights",
+            related=(Mark(made, f"makes `{part}`"),) if made else (),
+            help=f"choose the weights by an evaluation on `{part}`",
+            cost="the weights that have memorised most are kept"
+            if of_training
+            else "the figure of the chosen weights is the best of many, and not that on new samples",
+            unit="kept states",
+        )
+        draft.count, draft.first_step = choice.times, None

@@ -1,0 +1,175 @@
+"""Expressions of a file: the calls, uses of names and assignments in them."""
+
+from __future__ import annotations
+
+import ast
+
+from truestep.syntax.names import dotted
+from truestep.syntax.places import Binding, Call, Context, Guard, Scope
+
+_PLAIN = (ast.Constant, ast.Pass, ast.Break, ast.Continue)
+
+
+class Expressions:
+    """Reads expressions into the scope that surrounds them; `Reader` reads the statements around them."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.module = Scope(tree, "module", "<module>", None)
+        self.scopes = [self.module]
+        self.calls: list[Call] = []
+        self._order = 0
+        self._context = Context(self.module)
+        self._statement: ast.stmt = ast.Pass()
+
+    def _guarded(self, guard: Guard) -> Context:
+        now = self._context
+        return Context(now.scope, now.loop, (*now.guards, guard), now.withs, now.deferred)
+
+    def _parameters(self, scope: Scope, given: ast.arguments) -> None:
+        inside = Context(scope)
+        others = [one for one in (given.vararg, given.kwarg) if one is not None]
+        for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, *others):
+            binding = Binding(one.arg, None, "parameter", one, inside, self._order)
+            scope.bindings.setdefault(one.arg, []).append(binding)
+
+    # Bindings
+
+    def _note(self, binding: Binding) -> None:
+        bindings = binding.context.scope.bindings
+        known = bindings.get(binding.key)
+        if known is None:
+            bindings[binding.key] = [binding]
+        else:
+            known.append(binding)
+
+    def _bind(
+        self,
+        target: ast.expr,
+        value: ast.expr,
+        node: ast.AST,
+        how: str = "=",
+        index: tuple[int, ...] = (),
+        operator: str = "",
+    ) -> None:
+        kind = type(target)
+        if kind is ast.Tuple or kind is ast.List:
+            for number, inner in enumerate(target.elts):  # type: ignore[attr-defined]
+                self._bind(inner, value, node, how, (*index, number), operator)
+            return
+        self._order += 1
+        if kind is ast.Subscript:
+            self._expression(target.value)  # type: ignore[attr-defined]
+            self._expression(target.slice)  # type: ignore[attr-defined]
+            key = dotted(target.value) + "[]"  # type: ignore[attr-defined]
+        elif kind is ast.Starred:
+            key = dotted(target.value)  # type: ignore[attr-defined]
+            index = (*index, -1)
+        else:
+            key = dotted(target)
+            if kind is ast.Attribute and not key:
+                self._expression(target.value)  # type: ignore[attr-defined]
+                key = f"?.{target.attr}"  # type: ignore[attr-defined]
+        if key:
+            self._note(Binding(key, value, how, node, self._context, self._order, index, operator))  # type: ignore[arg-type]
+
+    # Expressions
+
+    def _expression(self, node: ast.AST) -> None:
+        kind = type(node)
+        if kind is ast.Name:
+            self._load(node.id, node)  # type: ignore[attr-defined]
+        elif kind in _PLAIN:
+            return
+        elif kind is ast.Attribute:
+            if key := dotted(node):
+                self._load(key, node)
+            else:
+                self._expression(node.value)  # type: ignore[attr-defined]
+        elif kind is ast.Call:
+            self._call(node)  # type: ignore[arg-type]
+        elif kind is ast.Lambda:
+            self._lambda(node)  # type: ignore[arg-type]
+        elif kind is ast.NamedExpr:
+            self._expression(node.value)  # type: ignore[attr-defined]
+            self._bind(node.target, node.value, node)  # type: ignore[attr-defined]
+        elif kind is ast.IfExp:
+            self._conditional(node)  # type: ignore[arg-type]
+        elif kind in (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp):
+            self._comprehension(node)  # type: ignore[arg-type]
+        else:
+            if kind is ast.Yield and node.value is not None:  # type: ignore[attr-defined]
+                self._context.scope.returns.append((node.value, self._context, self._order))  # type: ignore[attr-defined]
+            for name in node._fields:
+                value = getattr(node, name, None)
+                if type(value) is list:
+                    for one in value:
+                        if isinstance(one, ast.AST):
+                            self._expression(one)
+                elif isinstance(value, ast.AST):
+                    self._expression(value)
+
+    def _load(self, key: str, node: ast.AST) -> None:
+        loads = self._context.scope.loads
+        known = loads.get(key)
+        entry = (self._order, node)
+        if known is None:
+            loads[key] = [entry]  # type: ignore[list-item]
+        else:
+            known.append(entry)  # type: ignore[arg-type]
+
+    def _call(self, node: ast.Call) -> None:
+        function = node.func
+        key, method = "", ""
+        if type(function) is ast.Attribute:
+            method = function.attr
+            key = dotted(function.value)
+            if key:
+                self._load(key, function.value)
+            else:
+                self._expression(function.value)
+        elif type(function) is ast.Name:
+            method = function.id
+            self._load(method, function)
+        else:
+            self._expression(function)
+        for argument in node.args:
+            self._expression(argument)
+        for keyword in node.keywords:
+            self._expression(keyword.value)
+        self._order += 1
+        call = Call(node, "", method, key, self._context, self._statement, self._order)
+        self._context.scope.calls.append(call)
+        self.calls.append(call)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        around = self._context.scope
+        scope = Scope(node, "lambda", f"{around.name}.<lambda>", around)
+        self.scopes.append(scope)
+        self._parameters(scope, node.args)
+        before, self._context = self._context, Context(scope)
+        self._expression(node.body)
+        scope.returns.append((node.body, self._context, self._order))
+        self._context = before
+
+    def _conditional(self, node: ast.IfExp) -> None:
+        self._expression(node.test)
+        before = self._context
+        for branch, part in enumerate((node.body, node.orelse)):
+            self._context = self._guarded(Guard(node, branch))
+            self._expression(part)
+            self._context = before
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        before = self._context
+        self._context = Context(before.scope, before.loop, before.guards, before.withs, True)
+        for part in node.generators:
+            self._expression(part.iter)
+            self._bind(part.target, part.iter, part, "for")
+            for test in part.ifs:
+                self._expression(test)
+        if isinstance(node, ast.DictComp):
+            self._expression(node.key)
+            self._expression(node.value)
+        else:
+            self._expression(node.elt)
+        self._context = before

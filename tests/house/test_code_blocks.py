@@ -1,0 +1,119 @@
+"""Python code in the pages runs as it is, with a small model and small data under the names that the pages use."""
+
+import math
+import re
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+import torchmetrics
+from torch import nn
+from torch.utils.data import TensorDataset
+
+import truestep
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ("debugging", "evaluation", "logging", "models", "own-loop", "resume", "schedules", "settings")
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NOT_RUN = {
+    ("logging", 0): "the model and the data are left out of it",
+    ("models", 7): "it compiles three models, which takes minutes",
+}
+"""Reasons, by page and number of the block."""
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return x + self.linear(x).relu()
+
+
+class Net(nn.Module):
+    """A model with the names of parts that pages speak of."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Module()
+        self.encoder.layers = nn.ModuleList(Block() for _ in range(12))
+        self.features = nn.Sequential(nn.Flatten(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.drop = nn.Dropout(0.1)
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, x):
+        x = self.features(x)
+        for layer in self.encoder.layers:
+            x = layer(x)
+        return self.head(self.drop(x))
+
+
+def blocks():
+    found = []
+    for page in PAGES:
+        for number, code in enumerate(FENCE.findall((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))):
+            reason = NOT_RUN.get((page, number))
+            marks = [pytest.mark.skip(reason=reason)] if reason else []
+            found.append(pytest.param(code, id=f"{page}-{number}", marks=marks))
+    return found
+
+
+def names(folder):
+    """Return the names that a block may use without defining them."""
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(64, 8), torch.randint(0, 10, (64,)))
+    run = truestep.Run(out=folder / "run", max_epochs=10, seed=0)
+    model = run.model(Net())
+    optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+    loader = run.loader(data, batch_size=16, shuffle=True)
+    x, y = data[:8]
+    criterion = nn.functional.cross_entropy
+    torch.save(model.state_dict(), folder / "backbone.pt")
+    for part, count in (("train", 64), ("t10k", 32)):
+        for kind, shape in (("images", (count, 2, 4)), ("labels", (count,))):
+            head = struct.pack(f">BBBB{len(shape)}I", 0, 0, 8, len(shape), *shape)
+            (folder / "data").mkdir(exist_ok=True)
+            (folder / "data" / f"{part}-{kind}").write_bytes(head + bytes(i % 10 for i in range(math.prod(shape))))
+    return {
+        "torch": torch, "truestep": truestep, "ts": truestep, "Net": Net, "Block": Block, "run": run, "model": model,
+        "optimizer": optimizer, "train": loader, "loader": loader, "val": run.loader(data, batch_size=32), "x": x,
+        "y": y, "corrupted": x + 1, "criterion": criterion, "test_set": data, "extra": loader, "examples": loader,
+        "logits": model(x), "targets": y, "loss": criterion(model(x), y), "val_loss": 1.0, "batch": 3, "epochs": 2,
+        "loss_of": lambda batch: criterion(model(batch[0]), batch[1]), "next_batch": lambda: (x, y),
+        "consistency": lambda *_: model(x).square().mean(), "evaluate": lambda _: 1.0,
+        "torchmetrics": torchmetrics, "accuracy": None, "scores": model(x), "policy": model,
+        "rollout": lambda: (x, y), "policy_loss": lambda batch: criterion(model(batch[0]), batch[1]),
+    }  # fmt: skip
+
+
+def adversaries(run):
+    """Return a generator and its critic, with optimizers and losses."""
+    generator, critic = run.model(Net()), run.model(Net())
+    return {
+        "generator": generator,
+        "critic": critic,
+        "opt_g": run.optimizer(torch.optim.SGD(generator.parameters(), lr=0.01)),
+        "opt_d": run.optimizer(torch.optim.SGD(critic.parameters(), lr=0.01)),
+        "critic_loss": lambda x: critic(x).square().mean(),
+        "generator_loss": lambda x: generator(x).square().mean(),
+    }
+
+
+@pytest.mark.parametrize("code", blocks())
+def test_a_block_runs(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["train.py"])
+    space = names(tmp_path) | {"__name__": "page"}
+    if "opt_g" in code:  # two more models, that other loops would not step
+        space |= adversaries(space["run"])
+    if "load_weights(" in code:  # of earlier runs
+        space["run"].save(metric=1.0)
+        for old in ("old", "lab"):
+            shutil.copytree(tmp_path / "run", tmp_path / "runs" / old, symlinks=True)
+    if "run.model(model)" in code:
+        space |= {"run": truestep.Run(max_epochs=2), "model": Net()}
+    code = code.replace("1000)", "100)").replace("10_000", "100")
+    exec(compile(code, "page.py", "exec"), space)

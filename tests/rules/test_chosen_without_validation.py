@@ -1,0 +1,107 @@
+import pytest
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    Event,
+    LoaderEnded,
+    LoaderMet,
+    LoaderStarted,
+    LoaderUnread,
+    ModelCalled,
+    ModelMet,
+    OptimizerStepped,
+    PartUnused,
+    RowsEvaluated,
+    RunEnded,
+    Site,
+    WeightsKept,
+)
+from truestep.findings import Confidence
+from truestep.rules.chosen_without_validation import ChosenWithoutValidation
+from truestep.testing import judge
+
+CHOICE, MADE, EVALUATED = Site("train.py", 30), Site("train.py", 5), Site("train.py", 20)
+MET: list[Event] = [ModelMet(model=1, name="net", parameters=(1, 2))]
+KEPT = WeightsKept(name="score", loss=False, greater=True, value=0.5, site=CHOICE)
+UNUSED = PartUnused(name="valid", site=MADE)
+
+
+def rows(**more):
+    facts = {"table": "x", "samples": 100, "hits": 0, "inside": 100, "rows": 500, "seen": 300, "site": EVALUATED}
+    return RowsEvaluated(model=1, **(facts | more))
+
+
+def run(evaluation, *last, kept=3, how="finished"):
+    """Return the events of epochs with an evaluation, after which weights are kept."""
+    events = [*MET]
+    called = [ModelCalled(model=1, site=EVALUATED, grad=False, tracked=False)]
+    evaluation = called + evaluation if any(isinstance(one, RowsEvaluated) for one in evaluation) else evaluation
+    for epoch in range(5):
+        events += [BackwardEnded(site=Site("train.py", 12)), OptimizerStepped(optimizer=1), *evaluation]
+        events += [KEPT] if epoch < kept else []
+    return judge(ChosenWithoutValidation, [*events, *last, RunEnded(how=how)])
+
+
+def loader(number, name):
+    """Return the events of a pass of an evaluation over a loader."""
+    return [
+        LoaderMet(loader=number, name=name, dataset=number, batches=1, workers=0, sampler="sequential", site=MADE),
+        LoaderStarted(loader=number, site=EVALUATED),
+        BatchDrawn(loader=number),
+        ModelCalled(model=1, site=EVALUATED, grad=False, tracked=False, loader=number),
+        LoaderEnded(loader=number),
+    ]
+
+
+def test_a_choice_by_other_rows_beside_an_unused_part_is_found():
+    (finding,) = run([rows()], UNUSED)
+    assert (finding.primary.site, finding.confidence, finding.seen.count) == (CHOICE, Confidence.MEDIUM, 3)
+    assert finding.message == "the best weights are chosen by samples of `x`, and `valid` is never read"
+    assert [mark.site for mark in finding.related] == [MADE]
+
+
+def test_a_choice_by_a_test_loader_beside_a_loader_that_is_never_read_is_found():
+    (finding,) = run(loader(2, "test_loader"), LoaderUnread(name="val_loader", site=MADE))
+    assert finding.message == "the best weights are chosen by samples of `test_loader`, and `val_loader` is never read"
+
+
+def test_a_choice_by_training_rows_is_found():
+    (finding,) = run([rows(hits=60)], UNUSED)
+    assert (
+        finding.message
+        == "the best weights are chosen by samples that the model is trained on, and `valid` is never read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "last", "facts"),
+    [
+        ([rows()], [], {}),
+        ([rows()], [PartUnused(name="test", site=MADE)], {}),
+        ([rows()], [PartUnused(name="order", site=MADE)], {}),
+        ([rows(table="x_val", hits=0)], [UNUSED], {}),
+        ([rows(hits=30)], [UNUSED], {}),
+        ([rows()], [LoaderUnread(name="val_loader", site=MADE)], {}),
+        ([rows(), rows(table="", site=CHOICE)], [UNUSED], {}),
+        ([rows()], [UNUSED], {"kept": 1}),
+        ([rows()], [UNUSED], {"how": "crashed"}),
+        (loader(2, "valid_loader"), [LoaderUnread(name="val_loader", site=MADE)], {}),
+        ([], [UNUSED], {}),
+    ],
+    ids=[
+        "two-parts",
+        "unused-test",
+        "unused-order",
+        "validation",
+        "some-training-rows",
+        "a-table-beside-a-loader",
+        "unknown-rows",
+        "kept-once",
+        "crashed",
+        "other-loader",
+        "no-evaluation",
+    ],
+)
+def test_other_choices_are_quiet(evaluation, last, facts):
+    assert run(evaluation, *last, **facts) == []
