@@ -16,6 +16,7 @@ from truestep.cli.experimenting.stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.figures.figure import Figure, FigureVerdict
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.overfit import causes
 from truestep.experiments.overfit.overfit import LearningVerdict, Overfit, _check, judge
 from truestep.experiments.prove.prove import LOSS, ProofAnswer, RemedyProof
@@ -30,7 +31,6 @@ from truestep.experiments.resume.resume import Resume
 from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 from truestep.experiments.running import absent
 from truestep.experiments.running.outcome import RunOutcome, Step, Variant
-from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.error_text import of_experiment
 from truestep.rules import all_rules

@@ -9,12 +9,12 @@ from truestep.debugging.timings import ModuleTime, PhaseTime
 from truestep.errors import UnwritableFolder
 from truestep.experiments.compare.compare import Comparison, Measured
 from truestep.experiments.figures.figure import Figure
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.overfit.overfit import LearningVerdict, Overfit
 from truestep.experiments.profile.profile import Holder, LineTime, MemoryProfile, Operation, Profiled
 from truestep.experiments.prove.prove import LOSS, RemedyProof
 from truestep.experiments.reports import pages
 from truestep.experiments.running.outcome import RunOutcome, Variant
-from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.page.experiment_page import render_experiment, write_experiment
 

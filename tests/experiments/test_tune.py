@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from truestep.errors import NoExperiment, UsageError
+from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.reports.tune import text
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import RunOutcome, Variant
 from truestep.experiments.tune import tune as module
-from truestep.experiments.figures.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tune import CONTROL, chosen, tune
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.experiments.tune.turns import Pair, TurnPlan, take_turns

@@ -103,9 +103,7 @@ def bench_inference(
         from truestep.experiments.inference.of_script import bench_script
 
         with explained(bench):
-            found = bench_script(
-                bench, batches=sizes, threads=counts, only=names, budget_s=budget, variable=variable
-            )
+            found = bench_script(bench, batches=sizes, threads=counts, only=names, budget_s=budget, variable=variable)
     else:
         if arguments:
             raise UsageError(

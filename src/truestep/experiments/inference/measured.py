@@ -125,9 +125,7 @@ def read(
     apart = {name: one["relative"] for name, one in document["apart"].items()}
     stable = document["stable"]
     other = {
-        name
-        for name, relative in apart.items()
-        if relative is None or (stable and relative > document["tolerance"])
+        name for name, relative in apart.items() if relative is None or (stable and relative > document["tolerance"])
     }
     once: dict[str, float] = {}
     for row in document["built"]:

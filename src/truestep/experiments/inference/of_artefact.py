@@ -93,9 +93,7 @@ def bench_checkpoint(
         return _measured(Subject(calls, Path(folder), model), f"{type(model).__name__} ({name})", facts, wanted)
 
 
-def bench_exports(
-    exports: Mapping[str, Path], batches: Iterable[Any] | None, wanted: Wanted
-) -> InferenceMeasured:
+def bench_exports(exports: Mapping[str, Path], batches: Iterable[Any] | None, wanted: Wanted) -> InferenceMeasured:
     """Time the inference of exports, next to their model where its factory and checkpoint are there.
 
     Args:
@@ -172,7 +170,9 @@ def _calls(config: Mapping[str, Any], model: nn.Module | None, batches: Iterable
             )
         calls.append(Call(tuple(fields), {}, tuple(names)).copied())
     if not calls:
-        raise BadInputs("no batch was read: --inputs is empty", expected="expected one batch", remedy="pass real inputs")
+        raise BadInputs(
+            "no batch was read: --inputs is empty", expected="expected one batch", remedy="pass real inputs"
+        )
     return calls
 
 

@@ -57,7 +57,12 @@ def _table(found: InferenceMeasured, one: Setting) -> str:
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for place, title in enumerate(HEADS):
-        table.add_column(title, justify="left" if place in (0, len(HEADS) - 1) else "right", no_wrap=True, min_width=_LEAST.get(title, 0))
+        table.add_column(
+            title,
+            justify="left" if place in (0, len(HEADS) - 1) else "right",
+            no_wrap=True,
+            min_width=_LEAST.get(title, 0),
+        )
     for row in one.rows:
         table.add_row(*cells(row, one))
     if one.control is not None:
@@ -70,7 +75,9 @@ def cells(row: WayRow, one: Setting) -> tuple[str, ...]:
     """Return the cells of a row."""
     _, unit = _unit(one)
     latencies = ("" if value is None else _number(value / unit) for value in (row.median, row.p95, row.p99))
-    rate = "" if row.per_second is None else f"{row.per_second:,.0f}" if row.per_second >= 100 else f"{row.per_second:.3g}"
+    rate = (
+        "" if row.per_second is None else f"{row.per_second:,.0f}" if row.per_second >= 100 else f"{row.per_second:.3g}"
+    )
     status = "" if row.status == "reference" else row.status
     return (row.name, *latencies, rate, *(("", "") if row.judged is None else _speed(row.judged)), status)
 
@@ -136,7 +143,9 @@ def asides(found: InferenceMeasured) -> list[str]:
         )
     if not found.stable:
         said.append(f"{found.reference} gives other outputs in each call: no outputs were compared")
-    once = [f"{name} {seconds:.3g} s" for name, seconds in found.once.items() if seconds >= 1 and name not in found.failed]
+    once = [
+        f"{name} {seconds:.3g} s" for name, seconds in found.once.items() if seconds >= 1 and name not in found.failed
+    ]
     if once:
         said.append(f"before the first output: {', '.join(once)}")
     said += [f"{name}: failed: {reason}" for name, reason in found.failed.items() if name != found.reference]

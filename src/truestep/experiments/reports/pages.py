@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from truestep.experiments.compare.compare import NAMES, ChoiceAnswer, Comparison
+from truestep.experiments.inference.measured import InferenceMeasured
 from truestep.experiments.overfit.overfit import LearningVerdict, Overfit
 from truestep.experiments.profile.bottleneck import sentences, size, unit_of
 from truestep.experiments.profile.profile import Profiled
 from truestep.experiments.prove.prove import ProofAnswer, RemedyProof
-from truestep.experiments.inference.measured import InferenceMeasured
 from truestep.experiments.reports import compare as of_compare
 from truestep.experiments.reports import inference as of_inference
 from truestep.experiments.reports import prove as of_prove

@@ -6,8 +6,8 @@ import math
 from textwrap import indent, wrap
 
 from truestep.experiments.changes.speedups import SPEEDUPS
-from truestep.experiments.reports.text import WIDTH, rendered
 from truestep.experiments.figures.speedup_statistics import MARGIN
+from truestep.experiments.reports.text import WIDTH, rendered
 from truestep.experiments.tune.tune import CONTROL
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 

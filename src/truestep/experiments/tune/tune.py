@@ -18,11 +18,11 @@ from typing import Any
 from truestep.errors import NoExperiment, UsageError
 from truestep.experiments.changes.speedups import SPEEDUPS, Speedup
 from truestep.experiments.changes.speedups.nothing import Nothing
+from truestep.experiments.figures.speedup_statistics import MARGIN, Judged, SpeedVerdict, deviation, judge
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Named, RunOutcome, Variant
 from truestep.experiments.running.outcome_cache import user_caches
-from truestep.experiments.figures.speedup_statistics import MARGIN, Judged, SpeedVerdict, deviation, judge
 from truestep.experiments.tune.trial_order import in_order
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.experiments.tune.turns import Pair, TurnPlan, take_turns

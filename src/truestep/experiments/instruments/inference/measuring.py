@@ -145,9 +145,7 @@ def _finite(value: float) -> float | None:
     return value if value < float("inf") else None
 
 
-def _turns(
-    runners: Mapping[str, tuple[Way, Runner]], reference: str, call: Call, until: float
-) -> list[dict[str, Any]]:
+def _turns(runners: Mapping[str, tuple[Way, Runner]], reference: str, call: Call, until: float) -> list[dict[str, Any]]:
     """Let the ways take turns; return the times of each, in seconds."""
     order = [*runners, "control"]
     by_name = dict(runners) | {"control": runners[reference]}

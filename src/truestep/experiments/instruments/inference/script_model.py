@@ -193,7 +193,9 @@ class InferenceTimes(Instrument):
                 )
         except TrueStepError as error:
             return {"error": [error.happened, error.expected, error.remedy]}
-        shapes = [[name, list(t.shape)] for name, t in zip(subject.calls[0].names, subject.calls[0].tensors, strict=True)]
+        shapes = [
+            [name, list(t.shape)] for name, t in zip(subject.calls[0].names, subject.calls[0].tensors, strict=True)
+        ]
         return times | {"inputs": shapes}
 
 

@@ -19,6 +19,7 @@ from truestep.export.quantising import quantised
 
 Runner = Callable[[Call], Any]
 
+
 class Unavailable(Exception):
     """A way that cannot be built here; the message is the reason."""
 
