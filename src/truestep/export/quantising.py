@@ -30,7 +30,7 @@ def quantised(model: nn.Module) -> nn.Module:
         raise BadInputs(
             f"{type(model).__name__} has no linear layer to quantise",
             expected="expected at least one nn.Linear: int8 is for them only",
-            remedy="export without --quantise",
+            remedy="run the model as it is",
         )
     with quiet():
         quantization: Any = importlib.import_module("torchao.quantization")
@@ -49,7 +49,7 @@ def require() -> None:
         raise PackageMissing(
             "quantisation needs torchao, which is not installed",
             expected="expected torchao",
-            remedy="install it with `pip install 'truestep[quantise]'`",
+            remedy="install it with `pip install torchao`",
         )
 
 

@@ -18,7 +18,7 @@ from truestep.experiments.instruments.inference.measuring import measure
 from truestep.experiments.instruments.inference.subject import Subject
 from truestep.export.calls import Call
 from truestep.export.examples import calls_from
-from truestep.export.exporting import CARD, CONFIG
+from truestep.export.exporting import CONFIG
 from truestep.export.factories import build
 from truestep.loop.checkpoint.listing import find
 from truestep.loop.checkpoint.weights import load_weights
@@ -106,11 +106,6 @@ def bench_exports(exports: Mapping[str, Path], batches: Iterable[Any] | None, wa
     model, notes = _model_of(first, config)
     calls = _drawn(config) if batches is None else _calls(config, model, batches)
     facts = [f"exports: {', '.join(f'{format} ({folder})' for format, folder in exports.items())}", _inputs(calls)]
-    notes += [
-        f"{format} is quantised: its accuracy is in {folder / CARD}"
-        for format, folder in exports.items()
-        if _config(folder).get("quantisation")
-    ]
     with tempfile.TemporaryDirectory(prefix="truestep-inference-") as folder:
         subject = Subject(calls, Path(folder), model, exports)
         return _measured(subject, str(config["model"]["class"]).rpartition(".")[2], facts, wanted, notes)

@@ -75,7 +75,7 @@ def _compiled(subject: Subject) -> Runner:
 
 
 def _compile(model: Any) -> Runner:
-    compiled = torch.compile(model)
+    compiled: Any = torch.compile(model)
     return lambda call: compiled(*call.args, **call.kwargs)
 
 
@@ -101,7 +101,7 @@ def _int8(subject: Subject) -> Runner:
 
 def _int8_model(subject: Subject) -> Any:
     if importlib.util.find_spec("torchao") is None:
-        raise Unavailable("torchao is not installed: pip install 'truestep[quantise]'")
+        raise Unavailable("torchao is not installed: pip install torchao")
     assert subject.model is not None
     return quantised(subject.model)
 
