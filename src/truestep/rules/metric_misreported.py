@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from truestep.events import Event, FigureRead, ResultCompared, RunEnded
+from truestep.events import Event, FigureRead, ResultCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
@@ -106,6 +106,10 @@ class MetricMisreported(Rule):
         self._right: set[str] = set()
         self._known = False
         self._beyond: dict[str, list[FigureRead]] = {}
+        self._calls: dict[Site | None, Site | None] = {}
+        """Comparison to the call of the model that made its predictions."""
+        self._reported: set[tuple[Site | None, str]] = set()
+        """Call of the model and mistake of averages that were followed to the division."""
 
     def unobserved(self, run: Progress) -> str:
         return super().unobserved(run) or ("" if self._known else "no evaluation with comparisons that are all known")
@@ -133,8 +137,10 @@ class MetricMisreported(Rule):
             label, help = "the figure is that of one batch", f"move the `{event.name}` out of the loop"
         elif event.how in _AVERAGES and event.samples > 1:
             what, help = _AVERAGES[event.how]
+            self._reported.add((event.call, what))
             message, label = f"`{event.name}` is {what}", f"a batch of {event.samples:,} samples"
         else:
+            self._calls[event.site] = event.call
             return
         self.report(
             event.site,
@@ -160,6 +166,9 @@ class MetricMisreported(Rule):
         for name, found in self._wrong.items():
             figure, how = found[-1]
             several = {other for _, other in found} != {how} or name in self._right
+            if (self._calls.get(figure.site), how) in self._reported:
+                self._beyond.pop(name, None)
+                continue
             if not several and (len(found) > 1 or _is_named(figure)):
                 share = figure.equal / figure.samples
                 counts = f"{figure.equal:,} of {figure.samples:,} predictions are right"

@@ -20,7 +20,7 @@ class Trainer:
             for batch in self.val_loader:
                 scores = self.model(batch[0])
                 hits += int((scores.max(dim=1).indices == batch[1]).sum())
-        return hits / len(self.val_loader)
+        return hits / len(self.val_loader)  # error: metric-misreported
 
     def fit(self, epochs):
         for epoch in range(epochs):
@@ -30,7 +30,7 @@ class Trainer:
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step()
-            val_accuracy = self.validate()  # error: metric-misreported
+            val_accuracy = self.validate()
             self.history.append(val_accuracy)
             print(f"epoch {epoch} accuracy {val_accuracy}")
 
