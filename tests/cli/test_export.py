@@ -118,3 +118,22 @@ def test_a_run_exports_its_current_weights(tmp_path, capsys):
     assert found.folder == tmp_path / "run" / "export" / "pt2"
     assert found.config["weights"] == {"name": "model", "step": 0}
     assert "equal to eager in" in capsys.readouterr().err
+
+
+@pytest.mark.program
+def test_a_checkpoint_and_its_export_are_timed(folder, capsys):
+    place, _, _ = folder
+    given = ("--model", "exported_network:Net", "--argument", "width=8", "--inputs", "inputs.pt")
+    assert call("runs/lab/best", *given, "--to", "pt2") == 0
+    capsys.readouterr()
+    measured = ("--budget", "5", "--only", "inference_mode,pt2", "--batch", "1", "--threads", "1", "--format", "json")
+    for target, arguments in (("runs/lab/best", given), ("runs/lab/export/pt2", ("--inputs", "inputs.pt"))):
+        with pytest.raises(SystemExit) as ended:
+            main(["bench-inference", *arguments, *measured, target])
+        assert ended.value.code == 0
+        values = json.loads(capsys.readouterr().out)
+        rows = {row["name"]: row for row in values["settings"][0]["rows"]}
+        assert "pt2" in rows, target
+        assert rows["pt2"]["status"] != "differs"
+        assert rows[values["reference"]]["median_s"] > 0
+    assert place.exists()

@@ -26,6 +26,7 @@ PAGES = {
     "verify-resume": ["verify-resume"],
     "tune": ["tune"],
     "export": ["export"],
+    "bench-inference": ["bench-inference"],
     "new": ["new"],
     "exercise": ["exercise"],
     "replay": ["replay"],

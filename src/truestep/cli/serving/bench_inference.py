@@ -29,53 +29,61 @@ from truestep.experiments.reports.inference import document, text
 from truestep.experiments.reports.pages import inference_page
 from truestep.supervision.launching.program import Target
 
+TargetPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET", help="A script, a folder of truestep export, or a checkpoint.", show_default=False
+    ),
+]
+Factory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FACTORY",
+        help="Function or class that returns the model; for a checkpoint.",
+        show_default=False,
+    ),
+]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|MODULE:NAME",
+        help="Real batches; for a checkpoint, and for exports with inputs that cannot be drawn.",
+        show_default=False,
+    ),
+]
+Variable = Annotated[
+    str, typer.Option(metavar="NAME", help="Variable of a script's model. Default: the largest trained one.")
+]
+Batch = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="N", help="Samples in a call; can be repeated. Default: 1 and those of a batch.", show_default=False
+    ),
+]
+Threads = Annotated[
+    list[str] | None,
+    typer.Option(metavar="N", help="Threads; can be repeated. Default: those of torch.", show_default=False),
+]
+Only = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only this way; can be repeated.", show_default=False)
+]
+Budget = Annotated[float, typer.Option(min=5, metavar="SECONDS", help="Approximate time for the ways.")]
+
 
 @stoppable
 def bench_inference(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET", help="A script, a folder of truestep export, or a checkpoint.", show_default=False
-        ),
-    ],
+    target: TargetPath,
     arguments: Arguments = None,
     module: Module = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:FACTORY",
-            help="Function or class that returns the model; for a checkpoint.",
-            show_default=False,
-        ),
-    ] = None,
+    model: Factory = None,
     argument: FactoryArguments = None,
     weights: Weights = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|MODULE:NAME",
-            help="Real batches; for a checkpoint, and for exports with inputs that cannot be drawn.",
-            show_default=False,
-        ),
-    ] = None,
-    variable: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Variable of a script's model. Default: the largest trained one."),
-    ] = "",
-    batch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N", help="Samples in a call; can be repeated. Default: 1 and those of a batch.", show_default=False
-        ),
-    ] = None,
-    threads: Annotated[
-        list[str] | None,
-        typer.Option(metavar="N", help="Threads; can be repeated. Default: those of torch.", show_default=False),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this way; can be repeated.", show_default=False)
-    ] = None,
-    budget: Annotated[float, typer.Option(min=5, metavar="SECONDS", help="Approximate time for the ways.")] = 120.0,
+    inputs: Inputs = None,
+    variable: Variable = "",
+    batch: Batch = None,
+    threads: Threads = None,
+    only: Only = None,
+    budget: Budget = 120.0,
     limit: Limit = 600.0,
     memory: Memory = None,
     format: Format = "text",
@@ -165,7 +173,9 @@ def _numbers(option: str, texts: list[str] | None) -> list[int]:
     for one in _split(texts):
         if not one.isdecimal() or not int(one):
             raise UsageError(
-                f"{option} {one} is no number", expected="expected a whole number of at least 1", remedy=f"{option} 1,8"
+                f"{option} must be at least 1, got {one}",
+                expected="expected whole numbers, with commas between them",
+                remedy=f"{option} 1,8",
             )
         found.append(int(one))
     return list(dict.fromkeys(found))

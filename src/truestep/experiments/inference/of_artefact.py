@@ -28,7 +28,7 @@ _BATCHES = 4
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is measured.
+    """Options of a measurement.
 
     Attributes:
         batches: numbers of samples; empty for 1 and that of the largest real batch.

@@ -1,4 +1,4 @@
-"""The model or the exports whose inference is timed, with their inputs."""
+"""The model or the exports to time, with their inputs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Subject:
 
 
 class Constant(nn.Module):
-    """A model whose inputs that are not tensors are those of one call.
+    """A model with the tensors of a call as inputs; the other arguments stay as they are.
 
     Args:
         model: any module.

@@ -12,10 +12,10 @@ import torch
 
 from truestep.errors import TrueStepError
 from truestep.experiments.instruments.inference.names import EAGER, NAMES
+from truestep.experiments.instruments.inference.quantising import quantised
 from truestep.experiments.instruments.inference.subject import Subject
 from truestep.export.calls import Call
 from truestep.export.formats import FILES, Loaded, format_of
-from truestep.export.quantising import quantised
 
 Runner = Callable[[Call], Any]
 
