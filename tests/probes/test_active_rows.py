@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from truestep.events import Event, PartUnused, RowsEvaluated, RowsPaired, RowsRead, RowsUnread
+from truestep.probes.active.rows import names
 from truestep.testing import capture_events
 
 ROWS = 200
@@ -171,6 +172,18 @@ def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
     assert unused.name == "self.dev"
     assert unused.site is not None
     assert unused.site.path == __file__
+
+
+def test_files_are_read_only_until_every_attribute_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    known = names._attributes_of
+    monkeypatch.setattr(names, "_attributes_of", lambda path: (read.append(path), known(path))[1])
+    x, _ = table()
+    events = train(lambda step: (x[25 * step : 25 * step + 25], torch.arange(25) % 3), after=x[150:])
+    assert of(RowsEvaluated, events)
+    assert not read
+    Split(x).run("test")
+    assert set(read) == {__file__}  # of all files that the tests import
 
 
 def test_a_part_that_is_read_under_a_name_that_is_put_together_is_not_unused() -> None:

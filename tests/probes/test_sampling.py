@@ -43,3 +43,16 @@ def test_optimizers_that_are_built_for_a_few_steps_are_not_followed():
             sampled += sampling.on
             sampling.advance(task)
     assert sampled < 100
+
+
+def test_close_reading_within_a_check_is_counted_once(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("truestep.probes.context.sampling.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("truestep.probes.context.sampling.time.thread_time", lambda: now[0])
+    sampling = Sampling(torch)
+    with sampling.checks:
+        now[0] += 0.25
+        with sampling.timed(None):
+            now[0] += 0.5
+        assert sampling.checks.total_s() == 0.25
+    assert (sampling.cost_s, sampling.checks.total_s()) == (0.5, 0.25)

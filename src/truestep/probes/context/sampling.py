@@ -28,7 +28,7 @@ class Sampling:
         cost_s: time spent on close reading, in seconds.
         given_up: reason for giving it up; "" if it was not.
         budget: largest share of the time of the run that it may cost.
-        checks: the time spent on checks of copies.
+        checks: the time spent on checks of copies, without close reading within them.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -37,7 +37,7 @@ class Sampling:
         self.cost_s = 0.0
         self.given_up = ""
         self.budget = 0.01
-        self.checks = Clock()
+        self.checks = Clock(self)
         self._begun = time.perf_counter()
         self._torch = torch
         self._plan = set(_FIRST)
@@ -109,22 +109,30 @@ class Sampling:
 
 
 class Clock:
-    """The total time of blocks, with that of the current one so far."""
+    """The total time of blocks, with that of the current one so far, without the close reading within them.
 
-    __slots__ = ("_begun", "_ended_s")
+    Args:
+        sampling: counts the close reading.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_begun", "_ended_s", "_sampling")
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
         self._ended_s = 0.0
         self._begun: float | None = None
 
     def total_s(self) -> float:
-        return self._ended_s + (0.0 if self._begun is None else time.perf_counter() - self._begun)
+        return self._ended_s + (0.0 if self._begun is None else max(0.0, self._now() - self._begun))
 
     def __enter__(self) -> None:
-        self._begun = time.perf_counter()
+        self._begun = self._now()
 
     def __exit__(self, *_: object) -> None:
         self._ended_s, self._begun = self.total_s(), None
+
+    def _now(self) -> float:
+        return time.perf_counter() - self._sampling.cost_s
 
 
 class Timed:

@@ -47,14 +47,16 @@ def unused_parts(scene: Scene, frames: list[FrameType], held: list[Held]) -> dic
     Of `x_val` and `y_val` it is enough that one is read. Attributes are looked up in all files of the program.
     """
     idle = never_loaded(frames, held)
+    attributes = {one.name: _attribute(one.name) for one in held if "." in one.name}
     stores: dict[str, Site] = {}
-    loads = set[str]()
+    unread = set(attributes.values())
     for path in dict.fromkeys([frame.f_code.co_filename for frame in frames] + scene.sites.own_files()):
+        if not unread:  # a program can have hundreds of files
+            break
         stored, loaded = _attributes_of(path)
         stores = {name: Site(path, *place) for name, place in stored.items()} | stores
-        loads |= loaded
-    attributes = {one.name: _attribute(one.name) for one in held if "." in one.name}
-    idle |= {name for name, attribute in attributes.items() if attribute in stores and attribute not in loads}
+        unread -= loaded
+    idle |= {name for name, attribute in attributes.items() if attribute in stores and attribute in unread}
     names = {one.name for one in held}
     for space in (space for frame in frames for space in (frame.f_globals, variables(frame))):
         names |= {name for name, value in space.items() if shape_of(scene.torch, value)}  # also other names of an array
@@ -120,7 +122,7 @@ def _words(name: str) -> set[str]:
     return {word for word in re.split(r"[\W_\d]+", _attribute(name).lower()) if len(word) > 1}
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=256)
 def _attributes_of(path: str) -> tuple[dict[str, tuple[int, int, int, int]], set[str]]:
     """Return the attributes that a file assigns, with the place of the first, and those that it reads, also as text."""
     stores: dict[str, tuple[int, int, int, int]] = {}
