@@ -177,7 +177,12 @@ def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
 def test_files_are_read_only_until_every_attribute_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     known = names._attributes_of
-    monkeypatch.setattr(names, "_attributes_of", lambda path: (read.append(path), known(path))[1])
+
+    def attributes_of(path: str) -> Any:
+        read.append(path)
+        return known(path)
+
+    monkeypatch.setattr(names, "_attributes_of", attributes_of)
     x, _ = table()
     events = train(lambda step: (x[25 * step : 25 * step + 25], torch.arange(25) % 3), after=x[150:])
     assert of(RowsEvaluated, events)
