@@ -9,15 +9,20 @@ from pathlib import Path
 import pytest
 import torch
 import torchmetrics
+from PIL import Image
 from torch import nn
 from torch.utils.data import TensorDataset
 
 import truestep
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("debugging", "evaluation", "logging", "models", "own-loop", "resume", "schedules", "settings")
+PAGES = (
+    "data", "debugging", "evaluation", "logging", "models", "own-loop", "resume", "schedules", "settings",
+    "several-processes",
+)  # fmt: skip
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
+    ("several-processes", 1): "of a training on several devices",
     ("logging", 0): "the model and the data are left out of it",
     ("models", 7): "it compiles three models, which takes minutes",
 }
@@ -57,7 +62,7 @@ def blocks():
         for number, code in enumerate(FENCE.findall((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))):
             reason = NOT_RUN.get((page, number))
             marks = [pytest.mark.skip(reason=reason)] if reason else []
-            found.append(pytest.param(code, id=f"{page}-{number}", marks=marks))
+            found.append(pytest.param(page, code, id=f"{page}-{number}", marks=marks))
     return found
 
 
@@ -83,10 +88,36 @@ def names(folder):
         "y": y, "corrupted": x + 1, "criterion": criterion, "test_set": data, "extra": loader, "examples": loader,
         "logits": model(x), "targets": y, "loss": criterion(model(x), y), "val_loss": 1.0, "batch": 3, "epochs": 2,
         "loss_of": lambda batch: criterion(model(batch[0]), batch[1]), "next_batch": lambda: (x, y),
-        "consistency": lambda *_: model(x).square().mean(), "evaluate": lambda _: 1.0,
-        "torchmetrics": torchmetrics, "accuracy": None, "scores": model(x), "policy": model,
-        "rollout": lambda: (x, y), "policy_loss": lambda batch: criterion(model(batch[0]), batch[1]),
+        "consistency": lambda *_: model(x).square().mean(), "evaluate": lambda _: 1.0, "dataset": data,
+        "outputs": model(x), "torchmetrics": torchmetrics, "accuracy": None, "scores": model(x),
+        "policy": model, "rollout": lambda: (x, y), "policy_loss": lambda batch: criterion(model(batch[0]), batch[1]),
     }  # fmt: skip
+
+
+def files(folder):
+    """Write the files of the page on data: tables, pictures, a text."""
+    for part in ("train", "test"):
+        rows = [f"{i},{i % 7},{'ab'[i % 2]},{'xyz'[i % 3]},{100 + i}" for i in range(40)]
+        (folder / f"houses-{part}.csv").write_text("\n".join(["id,rooms,place,street,price", *rows]) + "\n")
+    for kind in ("cat", "dog"):
+        (folder / "photos/train" / kind).mkdir(parents=True)
+        for number in range(3):
+            Image.new("RGB", (300, 250), (number, 80, 160)).save(folder / "photos/train" / kind / f"{number}.png")
+    (folder / "input.txt").write_text("To be, or not to be: that is the question. " * 100)
+
+
+class Pairs(torch.utils.data.Sampler):
+    """A batch sampler of two samples of one length."""
+
+    def __init__(self, lengths):
+        super().__init__()
+        self.order = sorted(range(len(lengths)), key=lengths.__getitem__)
+
+    def __iter__(self):
+        return iter([self.order[i : i + 2] for i in range(0, len(self.order), 2)])
+
+    def __len__(self):
+        return len(self.order) // 2
 
 
 def adversaries(run):
@@ -102,11 +133,19 @@ def adversaries(run):
     }
 
 
-@pytest.mark.parametrize("code", blocks())
-def test_a_block_runs(code, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "code"), blocks())
+def test_a_block_runs(page, code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["train.py"])
     space = names(tmp_path) | {"__name__": "page"}
+    if page == "data":
+        files(tmp_path)
+        space |= {"lengths": [8] * 64, "Bucketed": Pairs}
+    if "dataset.split" in code:
+        space["dataset"] = truestep.data.tensors(*space["test_set"].tensors)
+    if "x, lengths, y" in code:
+        (tmp_path / "texts.csv").write_text("text\tlabel\n" + "a good film\t1\nbad\t0\n" * 8)
+        space["train"] = space["run"].loader(truestep.data.text("texts.csv", header=True), batch_size=4)
     if "opt_g" in code:  # two more models, that other loops would not step
         space |= adversaries(space["run"])
     if "load_weights(" in code:  # of earlier runs
@@ -115,5 +154,5 @@ def test_a_block_runs(code, tmp_path, monkeypatch):
             shutil.copytree(tmp_path / "run", tmp_path / "runs" / old, symlinks=True)
     if "run.model(model)" in code:
         space |= {"run": truestep.Run(max_epochs=2), "model": Net()}
-    code = code.replace("1000)", "100)").replace("10_000", "100")
+    code = code.replace("1000)", "100)").replace("10_000", "100").replace("num_workers=4", "num_workers=0")
     exec(compile(code, "page.py", "exec"), space)
