@@ -82,8 +82,8 @@ def proof(*figures, interrupted=False):
     return RemedyProof("clip-after-step", "clip-first", figures, (), curves, curves, seeds, interrupted=interrupted)
 
 
-MIXED = Figure("accuracy …", (73.4, 84.0, 86.6), (93.1, 92.4, 94.7))
-APART = Figure("accuracy …", (76.3, 82.8, 86.7), (176.3, 182.9, 186.8))
+MIXED = Figure("accuracy", (73.4, 84.0, 86.6), (93.1, 92.4, 94.7))
+APART = Figure("accuracy", (76.3, 82.8, 86.7), (176.3, 182.9, 186.8))
 ALIKE = Figure(LOSS, (1.0, 2.0, 3.0), (1.001, 1.999, 3.001))
 
 
@@ -109,7 +109,7 @@ def test_the_number_of_seeds_that_would_tell_follows_from_the_spread():
     assert MIXED.says is FigureVerdict.UNSURE
     few = MIXED.seeds
     assert f"--seeds {few}" in prove_report.sentence(proof(MIXED))
-    wider = Figure("accuracy …", (60.0, 84.0, 99.0), (93.1, 92.4, 94.7))
+    wider = Figure("accuracy", (60.0, 84.0, 99.0), (93.1, 92.4, 94.7))
     assert 3 < few < wider.seeds
     hopeless = Figure("x", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), least=0.0001)
     assert hopeless.seeds is None
@@ -262,7 +262,7 @@ def texts():
         trials = tuple(replace(trial, verdict=verdict) for trial in result.trials)
         yield f"verify-resume, {verdict}", resume_report.text(replace(result, trials=trials))
     for figures in ((MIXED, ALIKE, APART), (MIXED,), (ALIKE,), ()):
-        long = tuple(replace(figure, name=figure.name * 12) for figure in figures)
+        long = tuple(replace(figure, name=f"{figure.name} " * 12) for figure in figures)
         yield f"prove, {len(figures)}", prove_report.text(proof(*long, interrupted=True))
     watched = {"watched": {"findings": list(all_rules())}}
     seen = RunOutcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), results=watched)

@@ -58,8 +58,8 @@ def test_the_better_choice_is_named_with_its_interval():
     result = compare(Runs(accuracies((0.80, 0.82, 0.78), (0.901, 0.92, 0.879))), CHOICES, 3)
     assert result.answer is ChoiceAnswer.SECOND
     (judging,) = result.judging
-    assert (judging.figure.name, judging.winner) == ("accuracy …", "B")
-    assert sentence(result) == ("B is better: accuracy … is 0.1 higher with B, 0.0975 to 0.102 with 95 % confidence")
+    assert (judging.figure.name, judging.winner) == ("accuracy", "B")
+    assert sentence(result) == ("B is better: accuracy is 0.1 higher with B, 0.0975 to 0.102 with 95 % confidence")
     assert all(len(line) <= 80 for line in text(result).splitlines())
     assert document(result)["answer"] == "B is better"
 
@@ -69,10 +69,10 @@ def test_a_lower_error_is_better_and_the_training_loss_decides_nothing_beside_it
     result = compare(runs, CHOICES, 3)
     assert result.answer is ChoiceAnswer.FIRST
     assert [(one.figure.name, one.judges, one.winner) for one in result.measured] == [
-        ("error …", True, "A"),
+        ("error", True, "A"),
         (LOSS, False, "A"),
     ]
-    assert "error … is 0.1 lower with A" in sentence(result)
+    assert "error is 0.1 lower with A" in sentence(result)
 
 
 def test_the_training_loss_decides_without_a_printed_number():
@@ -84,8 +84,8 @@ def test_the_training_loss_decides_without_a_printed_number():
 @pytest.mark.parametrize(
     ("b", "answer", "said"),
     [
-        ((0.8, 0.82, 0.78), ChoiceAnswer.ALIKE, "they do not differ: accuracy … by less than 0.5 % of its value"),
-        ((0.7, 0.9, 0.81), ChoiceAnswer.UNSURE, "cannot tell over 3 seeds: accuracy … varies too much from seed"),
+        ((0.8, 0.82, 0.78), ChoiceAnswer.ALIKE, "they do not differ: accuracy by less than 0.5 % of its value"),
+        ((0.7, 0.9, 0.81), ChoiceAnswer.UNSURE, "cannot tell over 3 seeds: accuracy varies too much from seed"),
     ],
 )
 def test_seeds_that_do_not_decide(b, answer, said):
@@ -118,10 +118,10 @@ def test_a_run_that_is_not_finite_is_the_worse_one():
     assert result.answer is ChoiceAnswer.SECOND
     assert sentence(result) == f"B is better: {LOSS} is not finite with A"
     result = compare(Runs(accuracies((0.8, 0.9, 0.7), ("nan", "nan", 0.8))), CHOICES, 3)
-    assert sentence(result) == "A is better: accuracy … is not finite with B"
+    assert sentence(result) == "A is better: accuracy is not finite with B"
     result = compare(Runs(accuracies(("nan",) * 3, ("nan",) * 3)), CHOICES, 3)
     assert result.answer is ChoiceAnswer.UNSURE
-    assert sentence(result) == "cannot tell: accuracy … is not finite with A and with B"
+    assert sentence(result) == "cannot tell: accuracy is not finite with A and with B"
 
 
 def test_the_order_alternates_and_the_budget_leaves_out_seeds():
@@ -160,6 +160,20 @@ def test_runs_that_cannot_be_compared_end_it(outcome, said):
         compare(Runs(accuracies((0.8,) * 3, (0.9,) * 3), **outcome), CHOICES, 3)
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("train.py: error: unrecognized arguments: --seeds 4", "truestep compare OPTIONS train.py"),
+        ("train.py: error: the following arguments are required: --data", "start it alone: python train.py --lr 0.1"),
+    ],
+)
+def test_options_after_the_script_are_explained(said, remedy):
+    runs = Runs(accuracies((0.8,) * 3, (0.9,) * 3), how="exited", said=said)
+    with pytest.raises(NoExperiment) as caught:
+        compare(runs, (["--lr", "0.1"], []), 3)
+    assert remedy in caught.value.remedy
+
+
 def test_an_unknown_metric_is_refused_after_the_first_seed():
     runs = Runs(accuracies((0.8,) * 3, (0.9,) * 3))
     with pytest.raises(NoExperiment, match='no number is called "f1"'):
@@ -178,7 +192,7 @@ def test_other_numbers_of_choices_are_usage_errors(arguments):
 
 @pytest.mark.parametrize(
     ("name", "direction"),
-    [("val_acc …", "higher"), ("epoch 3 test error", "lower"), ("accuracy loss …", "lower"), ("result", "")],
+    [("val_acc", "higher"), ("epoch 3 test error", "lower"), ("accuracy loss", "lower"), ("result", "")],
 )
 def test_the_direction_of_a_number_is_in_its_name(name, direction):
     assert better(name) == direction
@@ -195,7 +209,7 @@ def test_the_command_compares_a_script(tmp_path, monkeypatch, capfd):
     result = json.loads(done.out)
     assert result["choices"] == {"A": ["8", "0.1"], "B": ["8", "0.01"]}
     assert result["answer"] == "A is better"
-    assert [figure["name"] for figure in result["figures"]] == ["held-out error …", LOSS]
+    assert [figure["name"] for figure in result["figures"]] == ["held-out error", LOSS]
     assert [len(series) for series in result["losses"]["B"]] == [8, 8, 8]
     assert "run 6: A, seed 2" in done.err or "run 6: B, seed 2" in done.err
     assert (tmp_path / "c.svg").read_text().count("<polyline") == 2

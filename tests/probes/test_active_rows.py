@@ -163,13 +163,13 @@ class Split:
 class UntouchedSplit(Split):
     def __init__(self, x: torch.Tensor) -> None:
         super().__init__(x)
-        self.dev = x.flip(0) + 1.0
+        self.pristine = x.flip(0) + 1.0
 
 
 def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
     assert not of(PartUnused, Split(table()[0]).run("test"))
     (unused,) = of(PartUnused, UntouchedSplit(table()[0]).run("test"))
-    assert unused.name == "self.dev"
+    assert unused.name == "self.pristine"
     assert unused.site is not None
     assert unused.site.path == __file__
 

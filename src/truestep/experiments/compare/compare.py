@@ -182,7 +182,7 @@ def _pair(bench: Bench, choices: tuple[Sequence[str], Sequence[str]], seed: int)
         if outcome.how in ("crashed", "exited"):
             raise NoExperiment(
                 f"the script {outcome.how} with the arguments of {name} (seed {seed}): {outcome.last_line}",
-                remedy=f"start it alone: python {bench.target.name} {' '.join(choices[NAMES.index(name)])}",
+                remedy=_remedy(bench.target.name, choices[NAMES.index(name)], outcome.last_line),
                 said=outcome.said,
             )
         if outcome.how == "killed":
@@ -192,6 +192,13 @@ def _pair(bench: Bench, choices: tuple[Sequence[str], Sequence[str]], seed: int)
             )
     first, second = (outcomes[variant.name] for variant in variants)
     return first, second
+
+
+def _remedy(script: str, arguments: Sequence[str], last_line: str) -> str:
+    """Return the next step after a run that exited early."""
+    if "unrecognized arguments" in last_line:  # as argparse says it, often of options that are ours
+        return f"write options of truestep before the script: truestep compare OPTIONS {script} ..."
+    return f"start it alone: python {script} {' '.join(arguments)}"
 
 
 def _figures(pairs: Sequence[Pair]) -> list[Figure]:
