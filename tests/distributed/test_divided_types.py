@@ -38,6 +38,7 @@ IN_BF16 = {
 }
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("case", IN_BF16)
 def test_bf16_trains_as_well_as_ddp_in_fp32(results: Results, case: str) -> None:
     found, other = results[case], results[IN_BF16[case]]
@@ -47,12 +48,14 @@ def test_bf16_trains_as_well_as_ddp_in_fp32(results: Results, case: str) -> None
     assert found["steps"] == other["steps"]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("case", IN_BF16)
 def test_parts_their_moments_and_results_stay_fp32(results: Results, case: str) -> None:
     assert results[case]["stored"] == ["torch.float32"]
     assert results[case]["output"] == "torch.float32"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -36,6 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return found
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_results_do_not_depend_on_the_number_of_ranks(results: Results, loop: str, ranks: int) -> None:

@@ -75,6 +75,7 @@ def follow(page: str, folder: Path, *, slow: bool) -> Iterator[tuple[str, list[s
     assert commands
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("page", [path.stem for path in sorted(TUTORIALS.glob("*.md"))])
 @pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_commands_print_the_quoted_lines(page: str, slow: bool, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path):
         write_experiment(every(tmp_path)["tune"], tmp_path / "file" / "page.html")
 
 
+@pytest.mark.program
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (apt-get install chromium)")
 def test_pages_in_a_browser(html, tmp_path):
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra dev")

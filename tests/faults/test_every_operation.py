@@ -55,6 +55,7 @@ def dying_before(number, folder, step):
         os._exit(1)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("step", "kept"),
     [

@@ -86,6 +86,7 @@ def dying_before(number, counting, action):
         os._exit(1)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("kind", ["objects", pytest.param("file", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("step", "metric", "keep_last"),
@@ -150,6 +151,7 @@ def train(out, mirror=None):
     return {name: value.tolist() for name, value in model.state_dict().items()}, (out / "metrics.jsonl").read_text()
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_training_that_lost_its_disk_goes_on_from_the_mirror_to_the_same_weights(tmp_path, server, every):
     whole = train(tmp_path / "whole")

@@ -182,6 +182,7 @@ def losing(
     return [one.err for one in started]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("lost", "strategy"),
     [(0, "ddp"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0, "fsdp"), (1, "ddp"), (1, "fsdp")))],

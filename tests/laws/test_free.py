@@ -310,6 +310,7 @@ def test_memory_is_constant_over_thousands_of_steps(steps: int, sampled: int) ->
     assert grew < 5_000 * sampled, grew
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("program", "more"),
     [

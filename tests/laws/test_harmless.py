@@ -318,6 +318,7 @@ def room(name: str) -> str:
     return ".".join(name.split(".")[1:3]) if name.startswith("truestep.probes.") else "seams"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("package", sorted({room(name) for name in internals()}))
 def test_internals_that_raise_once_never_reach_the_program(package: str) -> None:
     """Those of a room together, and in a later run those that were not reached because an earlier one raised."""

@@ -89,6 +89,7 @@ def test_the_report_is_all_that_is_added_to_the_error_stream() -> None:
     assert "error[missing-zero-grad]" in watched[2][len(plain[2]) :]
 
 
+@pytest.mark.program
 def test_threads_and_sums_are_chosen_by_the_program(tmp_path: Path) -> None:
     """A program that sets OMP_NUM_THREADS before its import of torch gets these threads."""
     script = tmp_path / "train.py"

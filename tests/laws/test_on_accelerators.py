@@ -49,6 +49,7 @@ def on_the_stand_in() -> dict[str, dict[str, Any]]:
     return {result["check"]: result for result in map(json.loads, done.stdout.splitlines())}
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", sorted(set(CHECKS) - NOT_ON_THE_STAND_IN))
 def test_on_the_stand_in(name: str, on_the_stand_in: dict[str, dict[str, Any]]) -> None:
     result = on_the_stand_in[name]
@@ -83,6 +84,7 @@ def gpu(*arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.program
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the device is here")
 def test_without_a_gpu_it_says_so_in_one_line() -> None:
     done = gpu()

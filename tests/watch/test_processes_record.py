@@ -78,6 +78,7 @@ def test_a_replay_equals_the_report_of_the_run(recorded: tuple[Path, dict[str, A
     assert again == report
 
 
+@pytest.mark.program
 def test_each_process_has_a_record(recorded: tuple[Path, dict[str, Any]]) -> None:
     folder, _ = recorded
     (process,) = (folder / "record").glob("rank-0-processes")
