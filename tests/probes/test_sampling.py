@@ -47,7 +47,6 @@ def test_optimizers_that_are_built_for_a_few_steps_are_not_followed():
 
 def test_close_reading_within_a_check_is_counted_once(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("truestep.probes.context.sampling.time.perf_counter", lambda: now[0])
     monkeypatch.setattr("truestep.probes.context.sampling.time.thread_time", lambda: now[0])
     sampling = Sampling(torch)
     with sampling.checks:
