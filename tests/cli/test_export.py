@@ -10,6 +10,8 @@ from torch import nn
 
 from truestep import Run, data
 from truestep.cli import main
+from truestep.config import Options
+from truestep.supervision import Session
 
 NETWORK = """
 from torch import nn
@@ -118,6 +120,24 @@ def test_a_run_exports_its_current_weights(tmp_path, capsys):
     assert found.folder == tmp_path / "run" / "export" / "pt2"
     assert found.config["weights"] == {"name": "model", "step": 0}
     assert "equal to eager in" in capsys.readouterr().err
+
+
+@pytest.mark.program
+def test_the_card_of_a_supervised_run_has_its_findings(tmp_path, capsys):
+    with Session(Options()) as session, Run(out=tmp_path / "run", seed=1, max_epochs=3, progress=False) as run:
+        loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12)), batch_size=4)
+        model = run.model(nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1)))
+        run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+        for _ in run.epochs():
+            for x, y in run.train(loader, model):
+                run.step((model(x) - y).square().mean())  # (4, 1) and (4,)
+        found = run.export(model, loader)
+    text = (found.folder / "README.md").read_text()
+    assert "1 failure found in the 9 steps before the export" in text
+    assert "| broadcast-target |" in text
+    assert "test_export.py:" in text
+    assert "9 training, train mode" in text
+    assert [finding.rule for finding in session.stop().shown()] == ["broadcast-target"]
 
 
 @pytest.mark.program

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from truestep.export.card import Facts, card, interval
+from truestep.export.card import Facts, Supervision, card, interval
 
 CONFIG = {
     "format": "onnx",
@@ -61,3 +61,13 @@ def test_paths_are_left_out_and_the_code_is_named():
     assert "90 entries, in `config.json`" in text
     assert "a\\|b" in text
     assert "Trained with TrueStep: step 1,000, epoch 3, `step-001000`, weights `ema`." in text
+
+
+def test_findings_and_the_ledger_of_a_supervised_training_are_shown():
+    ledger = {"calls": "40 training, train mode", "samples": "shuffled"}
+    text = card(CONFIG, Facts(supervision=Supervision(40, [("stale-loss", "read | late", "train.py:7")], ledger)))
+    assert "1 failure found in the 40 steps before the export, under TrueStep's supervision." in text
+    assert "| stale-loss | read \\| late | train.py:7 |" in text
+    assert "calls    40 training, train mode\nsamples  shuffled\n" in text
+    assert "No failure found in the 1,000 steps" in card(CONFIG, Facts(supervision=Supervision(1000)))
+    assert "## Supervision" not in card(CONFIG, Facts())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,21 @@ _LEFT_OUT = frozenset(
 
 
 @dataclass(frozen=True)
+class Supervision:
+    """What TrueStep observed of a training until the export.
+
+    Attributes:
+        steps: optimizer steps.
+        findings: rule, message and place of each failure.
+        ledger: lines of the ledger by account.
+    """
+
+    steps: int
+    findings: Sequence[tuple[str, str, str]] = ()
+    ledger: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Facts:
     """Facts of a training that a card shows.
 
@@ -51,12 +66,14 @@ class Facts:
         counted: share and number of samples, by name, of metrics that are shares of samples, such as an accuracy.
         settings: of the run.
         environment: of the run, as in `environment.json`.
+        supervision: of the run until the export; None without it.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     counted: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    supervision: Supervision | None = None
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -87,6 +104,7 @@ def card(config: Mapping[str, Any], facts: Facts) -> str:
         _section("Inputs and outputs", _inputs(config)),
         _section("Preprocessing", _preprocessing(config["preprocessing"])),
         _section("Training", _settings(facts)),
+        _section("Supervision", _supervision(facts.supervision)),
         _section("Export", _comparison(config)),
     ]
     return "\n".join(part for part in parts if part)
@@ -163,6 +181,22 @@ def _settings(facts: Facts) -> str:
     if git.get("commit"):
         rows.append(("commit", f"`{git['commit'][:12]}`{' with uncommitted changes' if git.get('changed') else ''}"))
     return _table(("setting", "value"), rows) if rows else ""
+
+
+def _supervision(found: Supervision | None) -> str:
+    if found is None:
+        return ""
+    steps = f"the {found.steps:,} steps before the export, under TrueStep's supervision"
+    if found.findings:
+        count = "1 failure" if len(found.findings) == 1 else f"{len(found.findings)} failures"
+        parts = [f"{count} found in {steps}.\n", _table(("rule", "failure", "place"), found.findings)]
+    else:
+        parts = [f"No failure found in {steps}.\n"]
+    if found.ledger:
+        width = max(map(len, found.ledger))
+        lines = "\n".join(f"{name:<{width}}  {text}" for name, text in found.ledger.items())
+        parts.append(f"```text\n{lines}\n```\n")
+    return "\n".join(parts)
 
 
 def _comparison(config: Mapping[str, Any]) -> str:

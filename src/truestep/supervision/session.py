@@ -268,6 +268,13 @@ class Session:
         steps = self.steps
         return Summary(self.script, "unfinished", steps, findings, torch=self._started.torch, timeline=self._timeline)
 
+    def ledger_so_far(self) -> dict[str, str]:
+        """Return the lines of the ledger until now, by account."""
+        if self._scene is not None and self._summary is None:
+            self._scene.coast.account()
+            self._stream.settle()
+        return {name: entry.text for name, entry in self._judge.entries()}
+
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """Verdict of every rule so far, by rule id."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from truestep.accounts._account import place
 from truestep.errors import BadSettings, SeveralProcesses
-from truestep.export.card import Facts
+from truestep.export.card import Facts, Supervision
 from truestep.export.exporting import Exported, export
 from truestep.export.factories import build
 from truestep.loop.checkpoint.checkpoint import Checkpoint
@@ -20,6 +21,7 @@ from truestep.loop.inference.record import read_json, record_of
 from truestep.loop.log.mean import Mean
 from truestep.loop.process.provenance import describe
 from truestep.loop.process.terminal import say
+from truestep.supervision.session import current
 
 _BESIDE = ("step", "epoch", "lr", "grad_norm", "skipped_steps")
 """Names in a log that are not results."""
@@ -168,8 +170,17 @@ def export_of_run(
         batches=evaluation.batches(loader),
         origin={"name": named, "step": step},
         preprocessing=parts.record.preprocessing,
-        facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu"))),
+        facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), _supervision()),
         **options,
     )
     say(f"truestep: {found}")
     return found
+
+
+def _supervision() -> Supervision | None:
+    """Return what the supervision of this process observed so far; None without it."""
+    session = current()
+    if session is None:
+        return None
+    found = [(each.rule, each.message, place(each.primary.site)) for each in session.findings]
+    return Supervision(session.steps, found, session.ledger_so_far())
