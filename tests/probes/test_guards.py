@@ -62,7 +62,7 @@ def test_the_other_branch_has_the_other_direction(tmp_path: Path) -> None:
 
 
 PROGRAM = """
-import torch
+import copy; import torch
 
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -70,7 +70,7 @@ x = torch.ones(4, 2)
 best_loss = 0.0
 
 def keep():
-    return {name: value.clone() for name, value in model.state_dict().items()}
+    return COPIED
 
 def update(val_loss):
     global best_loss
@@ -89,9 +89,17 @@ first = model.state_dict()
 """
 
 
-def test_weights_are_kept_by_a_function_that_the_branch_calls(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "{name: value.clone() for name, value in model.state_dict().items()}",
+        "copy.deepcopy(model)",
+        "copy.deepcopy(torch.nn.Sequential(torch.nn.Sequential(model)))",
+    ],
+)
+def test_weights_are_kept_by_a_function_that_the_branch_calls(tmp_path: Path, copied: str) -> None:
     path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
+    path.write_text(PROGRAM.replace("COPIED", copied))
     with capture_events() as events:
         held = runpy.run_path(str(path))
     kept = [event for event in events if isinstance(event, WeightsKept)]
@@ -99,4 +107,5 @@ def test_weights_are_kept_by_a_function_that_the_branch_calls(tmp_path: Path) ->
         ("val_loss", True, True, 14)
     }
     assert {one.taken.line for one in kept if one.taken} == {10}
+    assert len(kept) == len({one.value for one in kept})
     assert max(one.value for one in kept) == held["best_loss"]

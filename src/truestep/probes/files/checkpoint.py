@@ -1,14 +1,18 @@
-"""Files and state dicts, made and loaded. Seams: inside torch.serialization, and two methods of modules."""
+"""Files and state dicts, made and loaded. Seams: inside torch.serialization, and methods of modules.
+
+A module gets its state from `copy.deepcopy` by `Module.__setstate__`.
+"""
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from truestep import seams
@@ -34,6 +38,8 @@ from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.probes.optimizer.sampled_measures import is_initial
 from truestep.seams.patch import patch
 
+_RECONSTRUCT: CodeType = copy._reconstruct.__code__  # type: ignore[attr-defined]
+"""Code of `copy.deepcopy` that gives a copy its state."""
 _MOST_PARAMETERS = 4000
 _MOST_WEIGHTS = 16
 _HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks")
@@ -84,10 +90,17 @@ class CheckpointProbe(Probe):
             probe.loaded(self, result, state, changed, None if strict else sys._getframe(1))
             return result
 
+        @functools.wraps(module.__setstate__)
+        def __setstate__(self: Any, state: Any) -> None:
+            original_set(self, state)
+            if scene.active and not compiling():
+                probe.copied(sys._getframe(1))
+
         original_save = seams.saving.wrap(stack, "_save", _save)
         original_load = seams.saving.wrap(stack, "_load", _load)
         original_taken = patch(stack, module, "state_dict", state_dict)
         original_state = patch(stack, module, "load_state_dict", load_state_dict)
+        original_set = patch(stack, module, "__setstate__", __setstate__)
         self._watch_others(stack)
 
     def _watch_others(self, stack: ExitStack) -> None:
@@ -196,6 +209,14 @@ class CheckpointProbe(Probe):
         )
         if kind == "module" and scene.ledger.attempts:
             self._kept_as_best(site, frame)
+
+    @sees
+    def copied(self, frame: FrameType) -> None:
+        """Handle a module that was given its state: a copy of a trained model, unless it is a part of a larger one."""
+        deepcopy = frame.f_back if frame.f_code is _RECONSTRUCT else None
+        user = deepcopy.f_back if deepcopy is not None else None
+        if user is not None and self.scene.ledger.attempts and self.of_user(user):
+            self._kept_as_best(self.scene.sites.at(user), user)
 
     def _kept_as_best(self, site: Site | None, frame: FrameType) -> None:
         """Emit that weights were taken in a branch for a new best figure, also by a function that it calls."""
