@@ -132,6 +132,8 @@ def test_the_card_of_a_supervised_run_has_its_findings(tmp_path, capsys):
             for x, y in run.train(loader, model):
                 run.step((model(x) - y).square().mean())  # (4, 1) and (4,)
         found = run.export(model, loader)
+        assert "calls" in session.ledger_so_far()
+        assert "eval" not in session.ledger_so_far()["calls"]  # the calls of the export are no part of the training
     text = (found.folder / "README.md").read_text()
     assert "1 failure found in the 9 steps before the export" in text
     assert "| broadcast-target |" in text

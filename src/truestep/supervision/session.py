@@ -6,8 +6,8 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -267,6 +267,19 @@ class Session:
         findings = self.findings
         steps = self.steps
         return Summary(self.script, "unfinished", steps, findings, torch=self._started.torch, timeline=self._timeline)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Context manager for calls that are no part of the training, such as those of an export: nothing is observed."""
+        scene = self._scene
+        if scene is None or not scene.active:
+            yield
+            return
+        scene.active = False
+        try:
+            yield
+        finally:
+            scene.active = not scene.blind
 
     def ledger_so_far(self) -> dict[str, str]:
         """Return the lines of the ledger until now, by account."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from truestep.loop.inference.record import read_json, record_of
 from truestep.loop.log.mean import Mean
 from truestep.loop.process.provenance import describe
 from truestep.loop.process.terminal import say
-from truestep.supervision.session import current
+from truestep.supervision.session import Session, current
 
 _BESIDE = ("step", "epoch", "lr", "grad_norm", "skipped_steps")
 """Names in a log that are not results."""
@@ -163,24 +164,24 @@ def export_of_run(
     logged = {} if logs.path is None else last_values(logs.path, logs.secure())
     counted = {name: (float(mean), int(mean.count)) for name, mean in parts.means.items() if mean.shares}
     named = next((name for name, one in (parts.models | averages).items() if one is model), None)
-    found = export(
-        model,
-        target,
-        to=to,
-        batches=evaluation.batches(loader),
-        origin={"name": named, "step": step},
-        preprocessing=parts.record.preprocessing,
-        facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), _supervision()),
-        **options,
-    )
+    session = current()
+    supervision = None if session is None else _supervision(session)
+    with nullcontext() if session is None else session.aside():
+        found = export(
+            model,
+            target,
+            to=to,
+            batches=evaluation.batches(loader),
+            origin={"name": named, "step": step},
+            preprocessing=parts.record.preprocessing,
+            facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), supervision),
+            **options,
+        )
     say(f"truestep: {found}")
     return found
 
 
-def _supervision() -> Supervision | None:
-    """Return what the supervision of this process observed so far; None without it."""
-    session = current()
-    if session is None:
-        return None
+def _supervision(session: Session) -> Supervision:
+    """Return what a session observed so far."""
     found = [(each.rule, each.message, place(each.primary.site)) for each in session.findings]
     return Supervision(session.steps, found, session.ledger_so_far())
