@@ -270,7 +270,7 @@ class Session:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Context manager for calls that are no part of the training, such as those of an export: nothing is observed."""
+        """Context manager that observes nothing, for calls beside the training, such as those of an export."""
         scene = self._scene
         if scene is None or not scene.active:
             yield
