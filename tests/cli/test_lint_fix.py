@@ -119,12 +119,3 @@ def test_json_and_sarif_have_the_fixes(script, capsys):
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     described = {one["ruleId"]: one["fixes"][0]["description"]["text"] for one in run["results"]}
     assert described["softmax-before-cross-entropy"] == "Remove the softmax before the loss (to be reviewed)"
-
-
-def test_a_notebook_is_left_as_it_is(script, tmp_path):
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": TWO}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    file = tmp_path / "lab.ipynb"
-    file.write_text(json.dumps(notebook), encoding="utf-8")
-    assert lint("--fix", "lab.ipynb") == 1
-    assert json.loads(file.read_text(encoding="utf-8")) == notebook

@@ -10,7 +10,15 @@ from truestep.findings import Confidence
 from truestep.lint import lint
 from truestep.rules import all_rules, catalogue
 
-NOTICES = {"data-parallel-module", "deprecated-amp-api", "deprecated-backward-hook", "timing-without-synchronise"}
+NOTICES = {
+    "data-parallel-module",
+    "deprecated-amp-api",
+    "deprecated-backward-hook",
+    "kl-reduction-mean",
+    "timing-without-synchronise",
+    "unsafe-load",
+    "whole-model-pickled",
+}
 
 
 def found(text):

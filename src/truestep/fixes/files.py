@@ -46,11 +46,11 @@ class StandardInput(FileText):
         return None if decoded is None else cls(Path(name), *decoded)
 
 
-def read(path: str | Path) -> FileText | None:
-    """Return the text of a file; None if it is missing, too large, or not text of Python."""
+def read(path: str | Path, largest: int = LARGEST) -> FileText | None:
+    """Return the text of a file; None if it is missing, larger than `largest` bytes, or not text of Python."""
     place = Path(path)
     try:
-        decoded = _decoded(place.read_bytes()) if place.stat().st_size <= LARGEST else None
+        decoded = _decoded(place.read_bytes()) if place.stat().st_size <= largest else None
     except (OSError, ValueError):
         return None
     return None if decoded is None else FileText(place, *decoded)

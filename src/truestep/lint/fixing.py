@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from truestep.findings import Confidence, Finding, shown
 from truestep.fixes.files import FileText
+from truestep.lint import notebook_fixes
 from truestep.lint.engine import Code, code_of, inspect, suppressed
 from truestep.lint.results import Results
 from truestep.report import fixes
@@ -35,7 +36,13 @@ def offers(
         given: the text of standard input, which is in no file.
     """
     again = None if once else _Again(rules, least)
-    return fixes.offers(results.shown(least), unsafe=unsafe, detect=again, given=given)
+    shown = results.shown(least)
+    cells = [one for one in shown if notebook_fixes.of_notebook(one.primary.site)]
+    others = [one for one in shown if one not in cells]
+    return [
+        *fixes.offers(others, unsafe=unsafe, detect=again, given=given),
+        *notebook_fixes.offers(cells, unsafe=unsafe, detect=again, given=given),
+    ]
 
 
 class _Again:
@@ -45,7 +52,7 @@ class _Again:
         self._rules, self._least = rules, least
 
     def __call__(self, path: str, text: str) -> Iterable[Finding]:
-        code = code_of(path, text.encode())
+        code = Code(path, text) if path.endswith(".ipynb") else code_of(path, text.encode())
         if not isinstance(code, Code):
             return ()
         found, _ = inspect(code, self._rules)
@@ -64,7 +71,10 @@ def hidden(results: Results, *, unsafe: bool, least: Confidence) -> int:
     """Return the number of findings with a fix that must be reviewed, and is not asked for."""
     if unsafe:
         return 0
-    proposals = (fixes.fix_of(finding) for finding in results.shown(least))
+    shown = results.shown(least)
+    proposals = [fixes.fix_of(finding) for finding in shown]
+    for one in notebook_fixes.offers(shown, unsafe=True):
+        proposals += one.result.applied
     return sum(fix is not None and not fix.safe for fix in proposals)
 
 

@@ -56,7 +56,7 @@ def notebook_of(path: str, text: str) -> Notebook | Problem:
     parts, starts, line = [], [], 1
     for _, code in codes:
         starts.append(line)
-        lines = _python(code.replace("\r\n", "\n").split("\n"))
+        lines = python_of(code.replace("\r\n", "\n").split("\n"))
         parts += lines
         line += len(lines)
     return Notebook(
@@ -64,7 +64,7 @@ def notebook_of(path: str, text: str) -> Notebook | Problem:
     )
 
 
-def _python(lines: list[str]) -> list[str]:
+def python_of(lines: list[str]) -> list[str]:
     """Return a cell with lines of IPython replaced, and one that is not Python replaced as a whole."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if first.startswith("%%"):

@@ -5,4 +5,5 @@
 - `models`: layers, losses, graphs and parameters.
 - `named`: statements that only name a method.
 - `steps`: order of a training loop, its modes and schedules.
+- `stored`: files of `torch.save` and `torch.load`.
 """

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from truestep.findings import Confidence
 from truestep.syntax import Call, Program, Suspicion
 
 _CROSS_ENTROPY = ("torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss")
 _BCE_LOGITS = ("torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss")
 _NLL = ("torch.nn.functional.nll_loss", "torch.nn.NLLLoss")
 _BCE = ("torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss")
+_KL_FUNCTION, _KL_CLASS = "torch.nn.functional.kl_div", "torch.nn.KLDivLoss"
+_NUMBER_OF_CLASSES = re.compile(r"shape|size\(|numel|len\(|class|vocab|\bn_|num_|_dim|\bdim\b")
+"""Names of a factor that undoes the division by the number of classes."""
 _TEXTS = {
     "softmax": "a softmax",
     "log_softmax": "a log-softmax",
@@ -89,6 +94,49 @@ def activation_clamps_output(program: Program) -> Iterator[Suspicion]:
         "expects logits of any size",
         "remove the activation after the last layer",
     )  # fmt: skip
+
+
+def kl_reduction_mean(program: Program) -> Iterator[Suspicion]:
+    """Yield KL divergences that are averaged over the classes, unless a factor undoes it."""
+    for call in program.named(_KL_FUNCTION, _KL_CLASS):
+        first = 2 if call.name == _KL_FUNCTION else 0
+        legacy = call.argument(first, "size_average") or call.argument(first + 1, "reduce")
+        given = call.argument(first + 2, "reduction")
+        if call.unpacks or legacy is not None:
+            continue
+        if given is not None and not (isinstance(given, ast.Constant) and given.value == "mean"):
+            continue
+        factors = [factor for one in _uses(call, program) for factor in _factors(one)]
+        if any(_NUMBER_OF_CLASSES.search(ast.unparse(factor)) for factor in factors):
+            continue
+        weighted = any(isinstance(one, ast.Constant) and one.value not in (0, 1) for one in factors)
+        yield Suspicion(
+            call.node,
+            "the KL divergence is averaged over the classes as well: it is smaller by their number",
+            f"divides by samples times classes{'' if given is not None else ', by default'}",
+            'pass `reduction="batchmean"`, and choose the weight of the term again',
+            confidence=Confidence.MEDIUM if given is None and not weighted else Confidence.LOW,
+        )
+
+
+def _uses(made: Call, program: Program) -> Iterator[Call]:
+    """Yield a call of a loss, and the calls of the object that it makes."""
+    yield made
+    if made.name == _KL_CLASS:
+        for call in program.calls:
+            if not call.name and isinstance(call.node.func, ast.Name | ast.Attribute):
+                if program.values.origin(call.node.func, call.context, call.order)[0] is made.node:
+                    yield call
+
+
+def _factors(call: Call) -> Iterator[ast.expr]:
+    """Yield the factors of the result of a call in its statement."""
+    for node in ast.walk(call.statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            holds = [any(part is call.node for part in ast.walk(side)) for side in sides]
+            if holds[0] != holds[1]:
+                yield sides[holds[0]]
 
 
 def _after(
