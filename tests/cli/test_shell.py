@@ -11,7 +11,8 @@ import pytest
 from truestep.cli.shell import completion
 from truestep.experiments.changes import REMEDIES
 from truestep.report import color
-from truestep.rules import all_rules
+from truestep.lint.engine import inspecting
+from truestep.rules import all_rules, catalogue
 from truestep.templates import ORDER
 
 cold = pytest.mark.cold
@@ -65,7 +66,9 @@ def test_all_ids_are_offered():
     assert {id for id, _ in completion.rules("")} == set(all_rules())
     assert {id for id, _ in completion.with_remedy("")} == set(REMEDIES)
     assert tuple(name for name, _ in completion.templates("")) == ORDER
-    assert set(all_rules()) < {id for id, _ in completion.pages("")}
+    assert set(catalogue()) < {id for id, _ in completion.pages("")}
+    assert {id for id, _ in completion.lint_rules("")} == set(inspecting())
+    assert "missing-zero-grad,unsafe-load" in dict(completion.lint_rules("missing-zero-grad,unsafe"))
 
 
 @cold

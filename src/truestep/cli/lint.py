@@ -13,7 +13,7 @@ import typer
 
 from truestep.cli.shell import completion
 from truestep.cli.shell.fix_options import Diff, Fix, UnsafeFixes
-from truestep.cli.shell.rule_options import Ignore, Select
+from truestep.cli.shell.rule_options import LintIgnore, LintSelect
 from truestep.config import Options, find_configuration, load_options
 from truestep.errors import UnwritableFolder, UsageError
 from truestep.findings import Confidence, Finding
@@ -47,8 +47,8 @@ def lint(
         list[Path] | None,
         typer.Argument(metavar="[PATHS]...", help="Files and folders; - for standard input.", show_default="."),
     ] = None,
-    select: Select = None,
-    ignore: Ignore = None,
+    select: LintSelect = None,
+    ignore: LintIgnore = None,
     confidence: Annotated[
         Literal["high", "medium", "low"], typer.Option(help="Least confidence of the findings to show.")
     ] = "medium",

@@ -30,7 +30,7 @@ def pages(incomplete: str) -> list[tuple[str, str]]:
     """Return the ids that ``truestep explain`` knows: rules, then kinds of post-mortems."""
     from truestep.postmortem.catalogue import POST_MORTEMS
 
-    return _rules(incomplete) + [
+    return _rules(incomplete, notices=True) + [
         (slug, kind.error) for slug, kind in POST_MORTEMS.items() if slug.startswith(incomplete)
     ]
 
@@ -39,6 +39,15 @@ def rules(incomplete: str) -> list[tuple[str, str]]:
     """Return ids of rules for a list with commas, of which the last one is completed."""
     before, comma, last = incomplete.rpartition(",")
     return [(f"{before}{comma}{id}", title) for id, title in _rules(last)]
+
+
+def lint_rules(incomplete: str) -> list[tuple[str, str]]:
+    """Return ids of rules that read the syntax, for a list with commas, of which the last one is completed."""
+    from truestep.lint.engine import inspecting
+
+    before, comma, last = incomplete.rpartition(",")
+    known = inspecting()
+    return [(f"{before}{comma}{id}", title) for id, title in _rules(last, notices=True) if id in known]
 
 
 def with_remedy(incomplete: str) -> list[tuple[str, str]]:
@@ -81,11 +90,11 @@ def records(incomplete: str) -> list[str]:
     return list(_folders(incomplete, ("record",)))
 
 
-def _rules(incomplete: str) -> list[tuple[str, str]]:
-    from truestep.rules import all_rules
+def _rules(incomplete: str, *, notices: bool = False) -> list[tuple[str, str]]:
+    from truestep.rules import all_rules, catalogue
     from truestep.rules._page import parse
 
-    found = {id: rule for id, rule in all_rules().items() if id.startswith(incomplete)}
+    found = {id: rule for id, rule in (catalogue() if notices else all_rules()).items() if id.startswith(incomplete)}
     return [(id, parse(rule.__doc__ or "").title) for id, rule in found.items()]
 
 

@@ -15,3 +15,11 @@ Select = Annotated[
 Ignore = Annotated[
     list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.", autocompletion=completion.rules)
 ]
+LintSelect = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="RULES", help="Check only these rules.", autocompletion=completion.lint_rules),
+]
+LintIgnore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="RULES", help="Skip these rules.", autocompletion=completion.lint_rules),
+]
