@@ -10,8 +10,8 @@ import pytest
 
 from truestep.cli.shell import completion
 from truestep.experiments.changes import REMEDIES
-from truestep.report import color
 from truestep.lint.engine import inspecting
+from truestep.report import color
 from truestep.rules import all_rules, catalogue
 from truestep.templates import ORDER
 
