@@ -46,12 +46,24 @@ def write(source: Source, path: Path) -> None:
         with quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch on its own code
             program: Any = torch.onnx.export(
-                source.program, input_names=list(source.inputs), dynamo=True, verbose=False, optimize=True
+                source.program,
+                input_names=list(source.inputs),
+                dynamo=True,
+                verbose=False,
+                optimize=True,
+                custom_translation_table={torch.ops.aten._int_mm.default: _int_mm},
             )
             _name_dimensions(program.model, source.free)
             program.save(path)
     except Exception as error:  # the exporter raises many types
         raise explained(_first_cause(error), source.model) from error
+
+
+def _int_mm(self: Any, mat2: Any) -> Any:
+    """Return the product of two int8 matrices in int32, which the exporter of torch does not translate."""
+    from onnxscript import opset18
+
+    return opset18.MatMulInteger(self, mat2)
 
 
 def _name_dimensions(model: Any, free: Sequence[dict[int, str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import importlib.util
 import logging
 import warnings
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import nn
+from torch.export import ExportedProgram
 
 from truestep.errors import BadInputs, PackageMissing
 
@@ -23,20 +26,42 @@ def quantised(model: nn.Module) -> nn.Module:
 
     Raises:
         PackageMissing: torchao is not installed.
-        BadInputs: the model has no linear layer.
+        BadInputs: the model has no linear layer that torchao quantises.
     """
     require()
-    if not any(type(module) is nn.Linear for module in model.modules()):
-        raise BadInputs(
-            f"{type(model).__name__} has no linear layer to quantise",
-            expected="expected at least one nn.Linear: int8 is for them only",
-            remedy="run the model as it is",
-        )
     with quiet():
         quantization: Any = importlib.import_module("torchao.quantization")
         held = copy.deepcopy(model).eval()
         quantization.quantize_(held, quantization.Int8DynamicActivationInt8WeightConfig())
+    if not layers(held)[0]:
+        raise BadInputs(
+            f"{type(model).__name__} has no linear layer to quantise",
+            expected="expected at least one nn.Linear: int8 is for them only",
+            remedy="export the model as it is",
+        )
     return held
+
+
+def layers(model: nn.Module) -> tuple[int, int]:
+    """Return the number of quantised linear layers, and that of all linear layers.
+
+    Example:
+        >>> layers(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+        (0, 1)
+    """
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    return sum(type(module.weight).__module__.startswith("torchao.") for module in linear), len(linear)
+
+
+def without_torchao(program: ExportedProgram) -> ExportedProgram:
+    """Return the graph of a quantised model with plain int8 weights and operators of torch only, equal in every bit."""
+    table: Any = torch.export.default_decompositions()
+    own = {operator: made for operator, made in table.items() if getattr(operator, "namespace", "") == "torchao"}
+    with quiet():
+        made: ExportedProgram = program.run_decompositions(own)
+    for node in made.graph.nodes:
+        node.meta.pop("from_node", None)  # the history of the graph, larger than its weights in a small model
+    return made
 
 
 def require() -> None:
@@ -47,9 +72,9 @@ def require() -> None:
     """
     if importlib.util.find_spec("torchao") is None:
         raise PackageMissing(
-            "quantisation needs torchao, which is not installed",
+            "int8 needs torchao, which is not installed",
             expected="expected torchao",
-            remedy="install it with `pip install torchao`",
+            remedy="install it with `pip install 'truestep[quantise]'`",
         )
 
 
