@@ -11,6 +11,7 @@ from torch import nn
 from truestep import Run, data
 from truestep.cli import main
 from truestep.errors import BadInputs, LessAccurate, PackageMissing, UsageError
+from truestep.experiments.inference.of_artefact import exports_at
 from truestep.export import export
 from truestep.export.int8 import quantising
 from truestep.export.int8.scores import scores
@@ -311,9 +312,20 @@ def test_the_command_prints_one_table_and_writes_a_card(checkpoint, torchao, cap
     assert "always did not fall;" in said
     assert "compared with int8 in eager in a fresh process" in said
     assert all(len(line) <= 80 for line in said.splitlines()), said
-    card = (checkpoint / "runs/lab/export/pt2/README.md").read_text()
+    card = (checkpoint / "runs/lab/export/pt2-int8/README.md").read_text()
     assert "## Quantisation\n\n2 of 2 linear layers have int8 weights" in card
     assert "| float32 | 1.0000 |" in card
+    assert call() == 0
+    assert list(exports_at(checkpoint / "runs/lab/export")) == ["pt2", "int8 pt2"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        options = ["--inputs", "inputs.pt", "--budget", "5", "--only", "pt2,int8 pt2,int8", "--batch", "6"]
+        main(["bench-inference", *options, "--format", "json", "runs/lab/export"])
+    assert ended.value.code == 0
+    measured = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row["status"] for row in measured["settings"][0]["rows"]}
+    assert {"eager", "pt2", "int8", "int8 pt2"} <= set(rows)
+    assert rows["int8"] == rows["int8 pt2"] == "differs"
 
 
 def test_the_command_refuses_with_exit_code_1(checkpoint, torchao, capsys):
@@ -331,5 +343,6 @@ def test_a_run_exports_in_int8(tmp_path, torchao, capsys):
         model = run.model(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)))
         found = run.export(model, loader, quantise="int8", most_drop=1.0)
         assert all(type(parameter) is nn.Parameter for parameter in model.parameters())
+    assert found.folder == tmp_path / "run" / "export" / "pt2-int8"
     assert found.config["quantisation"]["metric"]["samples"] == 12
     assert "equal to int8 in eager" in capsys.readouterr().err

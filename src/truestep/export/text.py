@@ -65,12 +65,12 @@ def _size(count: int) -> str:
     return f"{count} bytes"
 
 
-def folder_of(checkpoint: Path, format: str) -> Path:
-    """Return the default folder of an export: `export/FORMAT` in the folder of the run.
+def folder_of(checkpoint: Path, name: str) -> Path:
+    """Return the default folder of an export: `export/NAME` in the folder of the run.
 
     Example:
         >>> folder_of(Path("runs/lab/checkpoints/step-000100"), "onnx").as_posix()
         'runs/lab/export/onnx'
     """
     parent = checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint.parent
-    return parent / "export" / format
+    return parent / "export" / name

@@ -27,7 +27,10 @@ Inputs = Annotated[
     ),
 ]
 To = Annotated[Literal["pt2", "onnx", "aoti", "safetensors"], typer.Option(help="Format of the export.")]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Default: export/FORMAT in the run.", show_default=False)]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Default: export/FORMAT in the run, or export/FORMAT-int8.", show_default=False),
+]
 Dynamic = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +92,7 @@ def export(
     """
     check_torch("export")
     from truestep.export.factories import imported
-    from truestep.export.int8.wanted import wanted
+    from truestep.export.int8.wanted import name_of, wanted
     from truestep.export.text import folder_of, text
     from truestep.loop.inference.exporting import export_checkpoint
 
@@ -102,7 +105,7 @@ def export(
         batches=batches_of(inputs),
         to=to,
         weights=weights,
-        folder=(lambda path: folder_of(path, to)) if out is None else (lambda _: out),
+        folder=(lambda path: folder_of(path, name_of(to, wish))) if out is None else (lambda _: out),
         dynamic=_dimensions(dynamic),
         fixed_batch=fixed_batch,
         tolerance=tolerance,

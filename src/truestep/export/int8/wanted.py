@@ -93,6 +93,16 @@ def wanted(kind: str | None, most_drop: float | None, metric: Metric | None) -> 
     return Int8(MOST_DROP if most_drop is None else most_drop, metric)
 
 
+def name_of(to: str, quantise: Int8 | None) -> str:
+    """Return the name of the default folder of an export.
+
+    Example:
+        >>> name_of("onnx", Int8())
+        'onnx-int8'
+    """
+    return to if quantise is None else f"{to}-int8"
+
+
 @dataclass(frozen=True)
 class Quantised:
     """A quantised model that is accurate enough.

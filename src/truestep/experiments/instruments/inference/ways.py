@@ -50,13 +50,14 @@ def ways_of(subject: Subject) -> list[Way]:
     }
     if subject.model is None:
         known = {}
-    for format in subject.exports:
-        known[format] = _of_export(format)
+    for name in subject.exports:
+        known[name] = _of_export(name)
     return [known[name] for name in NAMES if name in known]
 
 
-def _of_export(format: str) -> Way:
-    return Way(format, lambda given: _loaded(given, format, given.exports[format] / FILES[format]))
+def _of_export(name: str) -> Way:
+    format = name.removeprefix("int8 ")
+    return Way(name, lambda given: _loaded(given, format, given.exports[name] / FILES[format]))
 
 
 def _eager(subject: Subject) -> Runner:
