@@ -71,7 +71,7 @@ def test_a_classifier_keeps_its_accuracy_and_its_graph_needs_no_torchao(tmp_path
     before = {name: value.clone() for name, value in model.state_dict().items()}
     found = export(model, tmp_path / "made", to="pt2", batches=iter(batches), quantise=Int8())
     said = found.config["quantisation"]
-    assert (said["kind"], said["layers"], said["linear_layers"]) == ("int8", 2, 2)
+    assert (said["kind"], said["from"], said["layers"], said["linear_layers"]) == ("int8", "float32", 2, 2)
     metric = said["metric"]
     assert (metric["name"], metric["samples"], metric["most_drop"]) == ("accuracy", 397, 0.01)
     right = sum(int((model(x).argmax(1) == y).sum()) for x, y in batches)
@@ -117,6 +117,11 @@ def test_onnx_multiplies_in_int8(tmp_path, torchao, digits):
     assert operators.count("MatMulInteger") == 2
     assert "MatMul" not in operators
     assert "Gemm" not in operators
+
+
+def test_layers_in_float64_are_an_error(torchao):
+    with pytest.raises(BadInputs, match="Sequential has linear layers in float64"):
+        quantising.quantised(nn.Sequential(nn.Linear(2, 2)).double())
 
 
 def test_a_model_without_linear_layers_is_an_error(tmp_path, torchao):
@@ -242,6 +247,8 @@ def test_batches_without_labels_are_refused():
 
 def test_one_table_has_metric_speed_and_size():
     found = {
+        "kind": "int8",
+        "from": "float32",
         "metric": {"name": "accuracy", "before": 0.9547, "after": 0.9522, "drop": 0.0025, "most_drop": 0.01},
         "latency": [{"batch": 1, "before_s": 2e-5, "after_s": 4e-5}, {"batch": 64, "before_s": 2e-3, "after_s": 1e-3}],
         "bytes": {"before": 2_000_000, "after": 600_000},

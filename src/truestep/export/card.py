@@ -174,7 +174,7 @@ def _quantisation(found: Mapping[str, Any] | None) -> str:
     heads, *rows = cells(found)
     return (
         f"{found['layers']} of {found['linear_layers']} linear layers have int8 weights, and quantise their inputs at "
-        f"each call (torchao {found['torchao']}). Results of the training are those of float32. Measured on "
+        f"each call (torchao {found['torchao']}). Results of the training are those of {found['from']}. Measured on "
         f"{found['metric']['samples']:,} samples, on the CPU:\n\n"
         f"{_table(heads, rows)}\n{verdict(found)}.\n"
     )

@@ -26,9 +26,15 @@ def quantised(model: nn.Module) -> nn.Module:
 
     Raises:
         PackageMissing: torchao is not installed.
-        BadInputs: the model has no linear layer that torchao quantises.
+        BadInputs: the model has no linear layer that torchao quantises, or one in float64.
     """
     require()
+    if any(module.weight.dtype == torch.float64 for module in model.modules() if isinstance(module, nn.Linear)):
+        raise BadInputs(
+            f"{type(model).__name__} has linear layers in float64, which torchao does not quantise",
+            expected="expected float32, bfloat16 or float16",
+            remedy="convert the model with .float()",
+        )
     with quiet():
         quantization: Any = importlib.import_module("torchao.quantization")
         held = copy.deepcopy(model).eval()

@@ -16,7 +16,7 @@ def cells(found: Mapping[str, Any]) -> list[list[str]]:
     """
     metric, timed = found["metric"], found["latency"]
     rows = [["", metric["name"], *(_samples(one["batch"]) for one in timed), "size"]]
-    for name, key in (("float32", "before"), ("int8", "after")):
+    for name, key in ((found["from"], "before"), (found["kind"], "after")):
         score = f"{metric[key]:.4f}" if metric["name"] != ERROR else f"{metric[key]:.5g}"
         rows.append([name, score, *(_time(one[f"{key}_s"]) for one in timed), _size(found["bytes"][key])])
     return rows

@@ -132,6 +132,7 @@ class Quantised:
         done, linear = layers(self.after)
         return {
             "kind": "int8",
+            "from": _type_of(self.before),
             "layers": done,
             "linear_layers": linear,
             "torchao": metadata.version("torchao"),
@@ -139,6 +140,12 @@ class Quantised:
             "bytes": {"before": bytes_before, "after": size(path.parent, FILES[to])},
             "latency": timed,
         }
+
+
+def _type_of(model: nn.Module) -> str:
+    """Return the type of the first linear layer."""
+    first = next(module for module in model.modules() if isinstance(module, nn.Linear))
+    return str(first.weight.dtype).removeprefix("torch.")
 
 
 def _less_accurate(model: nn.Module, found: Scores, most: float) -> LessAccurate:
