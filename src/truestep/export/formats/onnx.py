@@ -93,7 +93,7 @@ def _first_cause(error: BaseException) -> Exception:
 
 
 def load(path: Path) -> tuple[Loaded, str]:
-    """Return a function that calls the written model, and the name and version of its runtime."""
+    """Return a function that calls the written model, and the name and version of its runtime; threads are as in torch."""
     import onnx
 
     onnxruntime: Any = importlib.import_module("onnxruntime")
@@ -102,6 +102,7 @@ def load(path: Path) -> tuple[Loaded, str]:
     onnx.checker.check_model(str(path))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
 
