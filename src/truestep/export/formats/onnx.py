@@ -93,7 +93,7 @@ def _first_cause(error: BaseException) -> Exception:
 
 
 def load(path: Path) -> tuple[Loaded, str]:
-    """Return a function that calls the written model, and the name and version of its runtime; threads are as in torch."""
+    """Return a function that calls the written model with the threads of torch, and name and version of its runtime."""
     import onnx
 
     onnxruntime: Any = importlib.import_module("onnxruntime")
