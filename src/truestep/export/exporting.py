@@ -82,8 +82,8 @@ def export(
     tolerance: float | None = None,
     count: int = 4,
     origin: Mapping[str, Any] | None = None,
-    quantise: Int8 | None = None,
     preprocessing: Mapping[str, Any] | None = None,
+    quantise: Int8 | None = None,
     facts: Facts | None = None,
 ) -> Exported:
     """Export a model, and compare the export with it in a fresh process.
@@ -103,9 +103,8 @@ def export(
         fixed_batch: True to fix the size of the batch to that of the first batch.
         tolerance: largest relative difference; None takes 1e-4 for float32, 5e-2 for int8.
         count: batches to compare.
-        quantise: int8 linear layers, if all batches allow them; None for the model as it is.
-        origin: checkpoint, step and metric of the weights, for `config.json`.
-        preprocessing: of the training, for `config.json`.
+        origin, preprocessing: checkpoint, step and metric of the weights, and that of the training, for `config.json`.
+        quantise: int8 linear layers; their accuracy is that over all batches. None for the model as it is.
         facts: of the training, for the model card; None writes no card.
 
     Raises:
@@ -118,23 +117,17 @@ def export(
     """
     writer, target = _ready(to, Path(folder), factory, quantise)
     with _on_cpu(model) as own:
-        stream = iter(batches)
-        held = list(islice(stream, count))
-        calls = calls_from(own, held, inputs, count)
+        calls, int8 = _read(own, batches, inputs, count, quantise)
         dims = free_dimensions(calls, dynamic, fixed_batch=fixed_batch)
         edges = [] if fixed_batch else edge_calls(calls, dims)
-        int8 = None if quantise is None else quantise.applied(own, chain(held, stream), inputs)
         served = own if int8 is None else int8.after
         trace = traced(served, calls, dims, edges) if writer.TRACED else None
         pairs, expected, skipped = _eager(served, calls, edges)
         free = config_file.names_of_free(calls[0], {name: sorted(each) for name, each in dims.items()})
-        if trace is not None:
-            _drop_fixed(trace, free)
+        _drop_fixed(trace, free)
         config = config_file.document(
             to,
-            factory=factory,
-            arguments=arguments or {},
-            kind=f"{type(own).__module__}.{type(own).__qualname__}",
+            model=config_file.built(own, factory, arguments),
             inputs=config_file.inputs_of(calls[0], free),
             outputs=config_file.outputs_of([(call, output) for (_, call), output in zip(pairs, expected, strict=True)]),
             origin=origin or {},
@@ -144,8 +137,17 @@ def export(
         limit = tolerance if tolerance is not None else tolerance_for(own) if int8 is None else TOLERANCE
         measured = _measuring(int8, to, calls, lambda: _source(own, traced(own, calls, dims, edges), calls, free))
         found = _written(target, to, source, config, pairs, expected, limit, facts, measured)
-    notes = (*(() if trace is None else trace.notes), *skipped, *found.limits)
-    return Exported(target, to, config, found, notes)
+    return Exported(target, to, config, found, (*(trace.notes if trace else ()), *skipped, *found.limits))
+
+
+def _read(
+    model: nn.Module, batches: Iterable[Any], inputs: Chosen | None, count: int, quantise: Int8 | None
+) -> tuple[list[Call], Quantised | None]:
+    """Return the calls for the first batches, and the quantised model, whose metric is that of all batches."""
+    stream = iter(batches)
+    held = list(islice(stream, count))
+    calls = calls_from(model, held, inputs, count)
+    return calls, None if quantise is None else quantise.applied(model, chain(held, stream), inputs)
 
 
 def _source(
@@ -237,8 +239,10 @@ def _eager(
     return pairs, outputs, notes
 
 
-def _drop_fixed(trace: Traced, free: list[dict[int, str]]) -> None:
+def _drop_fixed(trace: Traced | None, free: list[dict[int, str]]) -> None:
     """Remove the dimensions that torch fixed, which it was allowed to."""
+    if trace is None:
+        return
     by_name = {node.name: node for node in trace.program.graph.nodes if node.op == "placeholder"}
     placeholders = [by_name[name] for name in trace.program.graph_signature.user_inputs if name in by_name]
     for node, dims in zip(placeholders, free, strict=False):
