@@ -81,6 +81,18 @@ def cnn(folder: Path) -> Trained:
     return Trained(model, list(_batches(test, 500, 4)), _accuracy)
 
 
+def mlp(folder: Path) -> Trained:
+    """Linear layers of 512, on FashionMNIST."""
+    place = folder / "fashion-mnist"
+    read: dict[str, Any] = {"mean": 0.2860, "std": 0.3530}
+    train = data.idx(place / "train-images", place / "train-labels", **read)
+    test = data.idx(place / "t10k-images", place / "t10k-labels", **read)
+    hidden = [layer for _ in range(3) for layer in (nn.Linear(512, 512), nn.ReLU())]
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), *hidden, nn.Linear(512, 10))
+    _train(model, train, 300, lambda x, y: functional.cross_entropy(model(x), y))
+    return Trained(model, list(_batches(test, 64, 32)), _accuracy)
+
+
 def reviews(folder: Path) -> Trained:
     """The classifier of reviews of different lengths."""
     place = folder / "rt-polarity"
@@ -124,6 +136,7 @@ def transformers(folder: Path) -> Trained:
 
 MODELS: dict[str, Callable[[Path], Trained]] = {
     "FashionMNIST CNN": cnn,
+    "FashionMNIST MLP": mlp,
     "reviews, lengths vary": reviews,
     "character transformer": characters,
     "BERT from a configuration": transformers,

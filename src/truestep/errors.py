@@ -39,6 +39,7 @@ TrueStepError
 │   ├── NoExperiment     the script did not do the thing that an experiment compares (exit code 3)
 │   └── BadRecord        an unreadable record
 ├── ExportDiffers        an exported model with other outputs than the model (exit code 1)
+├── LessAccurate         a quantised model that is less accurate than allowed (exit code 1)
 ├── DiskFull             a checkpoint did not fit on the disk; earlier ones are intact
 ├── NothingMeasured      a mean was read before its first update
 ├── OpenWindow           a loop was left in the middle of an accumulation window
@@ -307,6 +308,13 @@ class ExportDiffers(TrueStepError):
     """The outputs of an exported model differ from those of the model by more than the tolerance."""
 
     slug = "export-differs"
+    exit_code = 1
+
+
+class LessAccurate(TrueStepError):
+    """A quantised model is less accurate than the model by more than was allowed."""
+
+    slug = "less-accurate"
     exit_code = 1
 
 

@@ -13,6 +13,7 @@ CONFIG = {
     "outputs": [{"dtype": "float32", "shape": ["batch", None]}],
     "weights": {"checkpoint": "step-001000", "name": "ema", "step": 1000, "epoch": 3, "metric": 0.9},
     "preprocessing": {"kind": "images", "classes": ["coat", "a|b"], "mean": 0.3, "std": None, "vocab": ["w"] * 90},
+    "quantisation": None,
     "comparison": {
         "runtime": "onnxruntime 1.32",
         "calls": 8,

@@ -176,6 +176,27 @@ def test_weights_are_loaded_by_a_model_built_from_the_config(tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".made")] == []
 
 
+def test_onnxruntime_has_the_threads_of_torch(tmp_path, monkeypatch):
+    package = pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    values = [package.helper.make_tensor_value_info(name, package.TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    graph = package.helper.make_graph([package.helper.make_node("Relu", ["x"], ["y"])], "graph", values[:1], values[1:])
+    opset = [package.helper.make_opsetid("", 18)]
+    package.save(package.helper.make_model(graph, opset_imports=opset, ir_version=10), tmp_path / "model.onnx")
+    given = []
+    session = runtime.InferenceSession
+
+    def watched(path, options, **named):
+        given.append(options.intra_op_num_threads)
+        return session(path, options, **named)
+
+    monkeypatch.setattr(runtime, "InferenceSession", watched)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    call, _ = onnx.load(tmp_path / "model.onnx")
+    assert call((torch.tensor([-1.0, 2.0]),), {})[0].tolist() == [0.0, 2.0]
+    assert given == [3]
+
+
 @pytest.mark.slow
 def test_onnx_agrees_with_onnxruntime_and_names_its_dimensions(tmp_path):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from truestep.export.int8.table import cells, verdict
+
 _TASKS = {
     ("images", True): "image-classification",
     ("table", True): "tabular-classification",
@@ -104,6 +106,7 @@ def card(config: Mapping[str, Any], facts: Facts) -> str:
         _section("Inputs and outputs", _inputs(config)),
         _section("Preprocessing", _preprocessing(config["preprocessing"])),
         _section("Training", _settings(facts)),
+        _section("Quantisation", _quantisation(config["quantisation"])),
         _section("Supervision", _supervision(facts.supervision)),
         _section("Export", _comparison(config)),
     ]
@@ -199,11 +202,24 @@ def _supervision(found: Supervision | None) -> str:
     return "\n".join(parts)
 
 
+def _quantisation(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    heads, *rows = cells(found)
+    return (
+        f"{found['layers']} of {found['linear_layers']} linear layers have int8 weights, and quantise their inputs at "
+        f"each call (torchao {found['torchao']}). Results of the training are those of {found['from']}. Measured on "
+        f"{found['metric']['samples']:,} samples, on the CPU:\n\n"
+        f"{_table(heads, rows)}\n{verdict(found)}.\n"
+    )
+
+
 def _comparison(config: Mapping[str, Any]) -> str:
     found = config["comparison"]
     sizes = ", ".join(map(str, found["batch_sizes"]))
     return (
-        f"`{config['file']}` was loaded in a fresh process ({found['runtime']}) and compared with eager in "
+        f"`{config['file']}` was loaded in a fresh process ({found['runtime']}) and compared with "
+        f"{'eager' if config['quantisation'] is None else 'int8 in eager'} in "
         f"{found['calls']} calls with batches of {sizes}: largest difference {found['largest_difference']:.2g}, "
         f"relative {found['largest_relative_difference']:.2g}, tolerance {found['tolerance']:.0e}.\n"
     )

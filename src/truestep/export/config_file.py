@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 import torch
+from torch import nn
 
 from truestep import __version__
 from truestep.export.calls import Call
@@ -58,12 +59,16 @@ def outputs_of(outputs: Sequence[tuple[Call, Any]]) -> list[dict[str, Any]]:
     return described
 
 
+def built(model: nn.Module, factory: str | None, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the class of a model, with "module:factory" that builds it, or None, and the factory's arguments."""
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    return {"class": kind, "factory": factory, "arguments": dict(arguments or {})}
+
+
 def document(
     format: str,
     *,
-    factory: str | None,
-    arguments: Mapping[str, Any],
-    kind: str,
+    model: Mapping[str, Any],
     inputs: Sequence[Mapping[str, Any]],
     outputs: Sequence[Mapping[str, Any]],
     origin: Mapping[str, Any],
@@ -73,9 +78,7 @@ def document(
 
     Args:
         format: of the export.
-        factory: "module:factory" that builds the model; None if it is unknown.
-        arguments: of the factory.
-        kind: class of the model.
+        model: its class, and the way to build it.
         inputs, outputs: their names, types and shapes.
         origin: checkpoint, step and metric of the weights.
         preprocessing: of the training; None if the run has none.
@@ -83,7 +86,7 @@ def document(
     return {
         "format": format,
         "file": FILES[format],
-        "model": {"class": kind, "factory": factory, "arguments": dict(arguments)},
+        "model": dict(model),
         "inputs": list(inputs),
         "outputs": list(outputs),
         "weights": dict(origin),

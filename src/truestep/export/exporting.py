@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from truestep.export.card import Facts, card
 from truestep.export.comparing import Comparison, compare, tolerance_for
 from truestep.export.examples import calls_from, edge_calls
 from truestep.export.formats import FILES, Format, Source, format_of
+from truestep.export.int8.quantising import without_torchao
+from truestep.export.int8.table import verdict
+from truestep.export.int8.wanted import TOLERANCE, Int8, Quantised
 from truestep.export.shapes import free_dimensions
 from truestep.export.tracing import Plain, Traced, is_plain, plain, traced
 from truestep.model.modes import evaluating
@@ -55,11 +59,13 @@ class Exported:
         return self.folder / FILES[self.format]
 
     def __str__(self) -> str:
-        found = self.comparison
-        return (
-            f"{self.file}: equal to eager in {len(found.rows)} calls in a fresh process ({found.runtime}), largest "
-            f"difference {found.largest:.2g}, relative {found.relative:.2g} (tolerance {found.tolerance:.0e})"
+        found, int8 = self.comparison, self.config["quantisation"]
+        said = (
+            f"{self.file}: equal to {'eager' if int8 is None else 'int8 in eager'} in {len(found.rows)} calls in a "
+            f"fresh process ({found.runtime}), largest difference {found.largest:.2g}, relative "
+            f"{found.relative:.2g} (tolerance {found.tolerance:.0e})"
         )
+        return said if int8 is None else f"{said}; {verdict(int8)}"
 
 
 def export(
@@ -77,6 +83,7 @@ def export(
     count: int = 4,
     origin: Mapping[str, Any] | None = None,
     preprocessing: Mapping[str, Any] | None = None,
+    quantise: Int8 | None = None,
     facts: Facts | None = None,
 ) -> Exported:
     """Export a model, and compare the export with it in a fresh process.
@@ -94,50 +101,80 @@ def export(
         arguments: keyword arguments of the factory.
         dynamic: free dimensions by input, besides the batch; None finds them in the batches.
         fixed_batch: True to fix the size of the batch to that of the first batch.
-        tolerance: largest relative difference; None takes 1e-4 for float32.
+        tolerance: largest relative difference; None takes 1e-4 for float32, 5e-2 for int8.
         count: batches to compare.
-        origin: checkpoint, step and metric of the weights, for `config.json`.
-        preprocessing: of the training, for `config.json`.
+        origin, preprocessing: checkpoint, step and metric of the weights, and that of the training, for `config.json`.
+        quantise: int8 linear layers; their accuracy is that over all batches. None for the model as it is.
         facts: of the training, for the model card; None writes no card.
 
     Raises:
         NotExportable: the model cannot be exported; the message has the line that stops it.
         ExportDiffers: outputs of the export differ from those of the model.
+        LessAccurate: the quantised model is less accurate than allowed.
         BadInputs: the batches are empty, or do not fit the model.
         PackageMissing: the format needs a package or a compiler.
         FileExists: the folder has files of another origin.
     """
-    writer, target = _ready(to, Path(folder), factory)
+    writer, target = _ready(to, Path(folder), factory, quantise)
     with _on_cpu(model) as own:
-        calls = calls_from(own, batches, inputs, count)
+        calls, int8 = _read(own, batches, inputs, count, quantise)
         dims = free_dimensions(calls, dynamic, fixed_batch=fixed_batch)
         edges = [] if fixed_batch else edge_calls(calls, dims)
-        trace = traced(own, calls, dims, edges) if writer.TRACED else None
-        pairs, expected, skipped = _eager(own, calls, edges)
+        served = own if int8 is None else int8.after
+        trace = traced(served, calls, dims, edges) if writer.TRACED else None
+        pairs, expected, skipped = _eager(served, calls, edges)
         free = config_file.names_of_free(calls[0], {name: sorted(each) for name, each in dims.items()})
-        if trace is not None:
-            _drop_fixed(trace, free)
+        _drop_fixed(trace, free)
         config = config_file.document(
             to,
-            factory=factory,
-            arguments=arguments or {},
-            kind=f"{type(own).__module__}.{type(own).__qualname__}",
+            model=config_file.built(own, factory, arguments),
             inputs=config_file.inputs_of(calls[0], free),
             outputs=config_file.outputs_of([(call, output) for (_, call), output in zip(pairs, expected, strict=True)]),
             origin=origin or {},
             preprocessing=preprocessing,
         )
-        source = Source(own, None if trace is None else trace.program, calls[0].names, free)
-        limit = tolerance_for(own) if tolerance is None else tolerance
-        found = _written(target, to, source, config, pairs, expected, limit, facts)
-    notes = (*(() if trace is None else trace.notes), *skipped, *found.limits)
-    return Exported(target, to, config, found, notes)
+        source = _source(served, trace, calls, free, int8)
+        limit = tolerance if tolerance is not None else tolerance_for(own) if int8 is None else TOLERANCE
+        measured = _measuring(int8, to, calls, lambda: _source(own, traced(own, calls, dims, edges), calls, free))
+        found = _written(target, to, source, config, pairs, expected, limit, facts, measured)
+    return Exported(target, to, config, found, (*(trace.notes if trace else ()), *skipped, *found.limits))
 
 
-def _ready(to: str, target: Path, factory: str | None) -> tuple[Format, Path]:
+def _read(
+    model: nn.Module, batches: Iterable[Any], inputs: Chosen | None, count: int, quantise: Int8 | None
+) -> tuple[list[Call], Quantised | None]:
+    """Return the calls for the first batches, and the quantised model, whose metric is that of all batches."""
+    stream = iter(batches)
+    held = list(islice(stream, count))
+    calls = calls_from(model, held, inputs, count)
+    return calls, None if quantise is None else quantise.applied(model, chain(held, stream), inputs)
+
+
+def _source(
+    model: nn.Module,
+    trace: Traced | None,
+    calls: Sequence[Call],
+    free: Sequence[dict[int, str]],
+    int8: Quantised | None = None,
+) -> Source:
+    """Return the input of a format; the graph of a quantised model needs no torchao."""
+    program = None if trace is None else trace.program if int8 is None else without_torchao(trace.program)
+    return Source(model, program, calls[0].names, free)
+
+
+def _measuring(
+    int8: Quantised | None, to: str, calls: Sequence[Call], plain: Callable[[], Source]
+) -> Callable[[Path], dict[str, Any]] | None:
+    """Return the function that measures a written quantised export; None without quantisation."""
+    return None if int8 is None else lambda path: int8.document(path, to, calls, plain)
+
+
+def _ready(to: str, target: Path, factory: str | None, quantise: Int8 | None) -> tuple[Format, Path]:
     """Return the format and the folder of an export, if both can be used."""
     writer = format_of(to)
     writer.require()
+    if quantise is not None:
+        quantise.check(to)
     _check_target(target)
     if to == "safetensors" and factory is None:
         raise UsageError(
@@ -157,6 +194,7 @@ def _written(
     expected: Sequence[Any],
     tolerance: float,
     facts: Facts | None,
+    measured: Callable[[Path], dict[str, Any]] | None,
 ) -> Comparison:
     """Write an export beside its folder, compare it, and move it there if it is equal."""
     writer, model = format_of(to), source.model
@@ -164,11 +202,12 @@ def _written(
         (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         with evaluating(model):
             writer.write(source, place / FILES[to])
-        forbidden = _modules(model) if writer.TRACED else ()
+        forbidden = [*_modules(model), "torchao"] if writer.TRACED else ()
         found = compare(place, to, model, pairs, expected, tolerance=tolerance, forbidden=forbidden)
         if not found.passed:
             raise _differs(model, to, found)
         config["comparison"] = config_file.compared(found)
+        config["quantisation"] = None if measured is None else measured(place / FILES[to])
         (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         if facts is not None:
             (place / CARD).write_text(card(config, facts), encoding="utf-8")
@@ -200,8 +239,10 @@ def _eager(
     return pairs, outputs, notes
 
 
-def _drop_fixed(trace: Traced, free: list[dict[int, str]]) -> None:
+def _drop_fixed(trace: Traced | None, free: list[dict[int, str]]) -> None:
     """Remove the dimensions that torch fixed, which it was allowed to."""
+    if trace is None:
+        return
     by_name = {node.name: node for node in trace.program.graph.nodes if node.op == "placeholder"}
     placeholders = [by_name[name] for name in trace.program.graph_signature.user_inputs if name in by_name]
     for node, dims in zip(placeholders, free, strict=False):

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from truestep.export.exporting import CONFIG, Exported
+from truestep.export.int8.table import table, verdict
 
 WIDTH = 80
 
@@ -24,7 +25,12 @@ def text(found: Exported, source: str) -> str:
     lines.append(f"  {found.file.name:<18} {_size(size)}; {_signature(found)}")
     others = sorted(path.name for path in found.folder.iterdir() if path.name != found.file.name)
     lines += [f"  {name:<18} {_PARTS.get(name, '')}".rstrip() for name in others if name in _PARTS]
-    lines += ["", f"compared with eager in a fresh process, {comparison.runtime}:", ""]
+    int8 = found.config["quantisation"]
+    if int8 is not None:
+        lines += ["", f"int8 in {int8['layers']} of {int8['linear_layers']} linear layers; {comparison.runtime}:", ""]
+        lines += [*table(int8), "", *wrap(verdict(int8), WIDTH, subsequent_indent="  ")]
+    reference = "eager" if int8 is None else "int8 in eager"
+    lines += ["", f"compared with {reference} in a fresh process, {comparison.runtime}:", ""]
     heads = [", ".join(f"{name} {_shape(shape)}" for name, shape in row.shapes.items()) for row in comparison.rows]
     widest = min(max(map(len, heads)), WIDTH - 34)
     lines.append(f"  {'inputs':<{widest}}         largest difference   relative")
@@ -59,12 +65,12 @@ def _size(count: int) -> str:
     return f"{count} bytes"
 
 
-def folder_of(checkpoint: Path, format: str) -> Path:
-    """Return the default folder of an export: `export/FORMAT` in the folder of the run.
+def folder_of(checkpoint: Path, name: str) -> Path:
+    """Return the default folder of an export: `export/NAME` in the folder of the run.
 
     Example:
         >>> folder_of(Path("runs/lab/checkpoints/step-000100"), "onnx").as_posix()
         'runs/lab/export/onnx'
     """
     parent = checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint.parent
-    return parent / "export" / format
+    return parent / "export" / name

@@ -22,6 +22,7 @@ EXTRAS = {
     "lsp": "the server for editors",
     "watch": "`truestep lint --watch`",
     "onnx": "exports to ONNX",
+    "quantise": "int8 in exports",
     "new": "the programs of `truestep new`, exercises",
     "demo": "the demo",
 }

@@ -48,6 +48,8 @@ class Wanted:
 def exports_at(path: Path) -> dict[str, Path]:
     """Return the folders of exports by format: of one export, of its file, or of several in one folder.
 
+    A quantised one is "int8 onnx".
+
     Args:
         path: a folder of `truestep export`, its file of the model, or the folder with several of them.
     """
@@ -56,10 +58,12 @@ def exports_at(path: Path) -> dict[str, Path]:
     found = {}
     for folder in folders if path.is_dir() or (place / CONFIG).exists() else ():
         try:
-            format = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["format"]
-        except (OSError, ValueError, KeyError, TypeError):
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            format = str(config["format"])
+            kind = (config.get("quantisation") or {}).get("kind")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
-        found[str(format)] = folder
+        found[format if kind is None else f"{kind} {format}"] = folder
     return found
 
 

@@ -139,7 +139,8 @@ def asides(found: InferenceMeasured) -> list[str]:
     quantised = sorted(name for name in faster if name.startswith("int8"))
     if quantised:
         said.append(
-            f"{_and(quantised)} would be faster, with other outputs: measure the accuracy on the validation data first"
+            f"{_and(quantised)} would be faster, with other outputs: measure the accuracy first, with `truestep export "
+            "--quantise int8`"
         )
     if not found.stable:
         said.append(f"{found.reference} gives other outputs in each call: no outputs were compared")

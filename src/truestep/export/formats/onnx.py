@@ -46,12 +46,24 @@ def write(source: Source, path: Path) -> None:
         with quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch on its own code
             program: Any = torch.onnx.export(
-                source.program, input_names=list(source.inputs), dynamo=True, verbose=False, optimize=True
+                source.program,
+                input_names=list(source.inputs),
+                dynamo=True,
+                verbose=False,
+                optimize=True,
+                custom_translation_table={torch.ops.aten._int_mm.default: _int_mm},
             )
             _name_dimensions(program.model, source.free)
             program.save(path)
     except Exception as error:  # the exporter raises many types
         raise explained(_first_cause(error), source.model) from error
+
+
+def _int_mm(self: Any, mat2: Any) -> Any:
+    """Return the product of two int8 matrices in int32, which the exporter of torch does not translate."""
+    from onnxscript import opset18
+
+    return opset18.MatMulInteger(self, mat2)
 
 
 def _name_dimensions(model: Any, free: Sequence[dict[int, str]]) -> None:
@@ -81,7 +93,7 @@ def _first_cause(error: BaseException) -> Exception:
 
 
 def load(path: Path) -> tuple[Loaded, str]:
-    """Return a function that calls the written model, and the name and version of its runtime."""
+    """Return a function that calls the written model with the threads of torch, and name and version of its runtime."""
     import onnx
 
     onnxruntime: Any = importlib.import_module("onnxruntime")
@@ -90,6 +102,7 @@ def load(path: Path) -> tuple[Loaded, str]:
     onnx.checker.check_model(str(path))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
 

@@ -15,6 +15,7 @@ from truestep.errors import BadSettings, SeveralProcesses
 from truestep.export.card import Facts, Supervision
 from truestep.export.exporting import Exported, export
 from truestep.export.factories import build
+from truestep.export.int8.wanted import Int8, name_of
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.listing import find
 from truestep.loop.checkpoint.weights import load_weights
@@ -144,6 +145,7 @@ def export_of_run(
     step: int,
     folder: Path | None,
     logs: Logs,
+    quantise: Int8 | None,
     **options: Any,
 ) -> Exported:
     """Export a model of a run with its current weights; see `Run.export`."""
@@ -159,7 +161,7 @@ def export_of_run(
             expected="expected out=",
             remedy='pass out="exports/name" to run.export()',
         )
-    target = Path(out) if out is not None else Path(folder or "") / "export" / to
+    target = Path(out) if out is not None else Path(folder or "") / "export" / name_of(to, quantise)
     averages = {name: followed.average.model for name, followed in parts.averaging.shelf.items()}
     logged = {} if logs.path is None else last_values(logs.path, logs.secure())
     counted = {name: (float(mean), int(mean.count)) for name, mean in parts.means.items() if mean.shares}
@@ -175,6 +177,7 @@ def export_of_run(
             origin={"name": named, "step": step},
             preprocessing=parts.record.preprocessing,
             facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), supervision),
+            quantise=quantise,
             **options,
         )
     say(f"truestep: {found}")

@@ -120,6 +120,9 @@ class ObservationMethods:
         fixed_batch: bool = False,
         tolerance: float | None = None,
         count: int = 4,
+        quantise: Literal["int8"] | None = None,
+        most_drop: float | None = None,
+        metric: Callable[[Any, Any], Any] | None = None,
     ) -> Exported:
         """Export a model with its current weights, and compare the export with it in a fresh process.
 
@@ -129,26 +132,28 @@ class ObservationMethods:
         Args:
             model: a model of the run, or `ema.model`.
             loader: of the validation set: some of its batches are compared, and edge shapes made from them.
-            to: "pt2" for torch, "onnx" for onnxruntime and others, "aoti" for code compiled on this machine,
-                "safetensors" for weights with plain keys.
+            to: "pt2" for torch, "onnx" for runtimes, "aoti" for compiled code, "safetensors" for plain weights.
             out: the folder of the export; None for one below the folder of the run.
-            inputs: a function from a batch to the inputs: a tensor, a tuple, or a mapping by argument. None passes as
-                many of the first fields as `forward` has required arguments.
+            inputs: a function from a batch to a tensor, a tuple, or a mapping; None passes the first fields.
             factory: "module:factory" that builds the model again; needed for "safetensors".
             arguments: keyword arguments of the factory.
-            dynamic: free dimensions by input, besides the batch; None for those that differ between batches, and the
-                length of tokens if the model allows it.
+            dynamic: free dimensions by input, besides the batch; None for those that differ, and lengths of tokens.
             fixed_batch: True to fix the size of the batch.
-            tolerance: largest difference, divided by the largest output; None for 1e-4 in float32.
+            tolerance: largest difference, divided by the largest output; None for 1e-4 in float32, 5e-2 in int8.
             count: batches to compare.
+            quantise: "int8" for linear layers in int8 on a CPU, by torchao; accuracy, speed and size are measured.
+            most_drop: with int8, largest fall of the accuracy over the whole loader; None for 0.01.
+            metric: with int8, a number for (output, batch), greater is better; None for accuracy or squared error.
 
         Raises:
             NotExportable: the model cannot be exported; the message has the line that stops it.
             ExportDiffers: outputs of the export differ from those of the model; nothing is left in `out`.
-            BadInputs: the batches do not fit the model.
+            LessAccurate: the quantised model is less accurate than allowed; nothing is written.
+            BadInputs: the batches do not fit the model, or it has no linear layer to quantise.
             PackageMissing: the format needs a package or a compiler.
             SeveralProcesses: the run has several processes.
         """
+        from truestep.export.int8.wanted import wanted
         from truestep.loop.inference.exporting import export_of_run
 
         return export_of_run(
@@ -169,6 +174,7 @@ class ObservationMethods:
             fixed_batch=fixed_batch,
             tolerance=tolerance,
             count=count,
+            quantise=wanted(quantise, most_drop, metric),
         )
 
     def log(self, values: Mapping[str, Any]) -> None:

@@ -5,5 +5,4 @@ subject: the model or the exports to run, with their inputs
 names: names of the ways
 ways: eager, compiled, exported and quantised
 measuring: outputs compared with eager, then blocks of timed calls in turns
-quantising: int8 linear layers by torchao
 """

@@ -30,7 +30,7 @@ class Subject:
         calls: real inputs, on the CPU.
         folder: an empty folder for exports that are written for the measurement.
         model: in eval mode, on the CPU; None if only exports are known.
-        exports: folder by format.
+        exports: folder by format; that of a quantised one begins with "int8 ".
     """
 
     calls: Sequence[Call]

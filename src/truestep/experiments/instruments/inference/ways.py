@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,18 +9,14 @@ from typing import Any
 
 import torch
 
-from truestep.errors import TrueStepError
+from truestep.errors import PackageMissing, TrueStepError
 from truestep.experiments.instruments.inference.names import EAGER, NAMES
-from truestep.experiments.instruments.inference.quantising import quantised
 from truestep.experiments.instruments.inference.subject import Subject
 from truestep.export.calls import Call
 from truestep.export.formats import FILES, Loaded, format_of
+from truestep.export.int8.quantising import quantised
 
 Runner = Callable[[Call], Any]
-
-
-class Unavailable(Exception):
-    """A way that cannot be built here; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +50,14 @@ def ways_of(subject: Subject) -> list[Way]:
     }
     if subject.model is None:
         known = {}
-    for format in subject.exports:
-        known[format] = _of_export(format)
+    for name in subject.exports:
+        known[name] = _of_export(name)
     return [known[name] for name in NAMES if name in known]
 
 
-def _of_export(format: str) -> Way:
-    return Way(format, lambda given: _loaded(given, format, given.exports[format] / FILES[format]))
+def _of_export(name: str) -> Way:
+    format = name.removeprefix("int8 ")
+    return Way(name, lambda given: _loaded(given, format, given.exports[name] / FILES[format]))
 
 
 def _eager(subject: Subject) -> Runner:
@@ -100,17 +96,15 @@ def _int8(subject: Subject) -> Runner:
 
 
 def _int8_model(subject: Subject) -> Any:
-    if importlib.util.find_spec("torchao") is None:
-        raise Unavailable("torchao is not installed: pip install torchao")
     assert subject.model is not None
     return quantised(subject.model)
 
 
 def reason(error: Exception) -> str:
     """Return the reason that a way cannot be built, in one line."""
+    if isinstance(error, PackageMissing):
+        return f"{error.happened}: {error.remedy}"
     if isinstance(error, TrueStepError):
         return error.happened
-    if isinstance(error, Unavailable):
-        return str(error)
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}"[:200]
