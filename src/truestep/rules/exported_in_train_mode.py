@@ -57,7 +57,6 @@ class ExportedInTrainMode(Rule):
     account = "state"
     watches = (ModelExported,)
     needs = (ModelExported,)
-    asks = "models are exported in evaluation mode"
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, ModelExported) or not event.training or not event.layers:

@@ -17,4 +17,15 @@
 
 from truestep.seams import backward, exporting, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
 
-__all__ = ["backward", "exporting", "loader", "module_call", "saving", "scaler", "step", "tracing", "wrappers", "zero_grad"]
+__all__ = [
+    "backward",
+    "exporting",
+    "loader",
+    "module_call",
+    "saving",
+    "scaler",
+    "step",
+    "tracing",
+    "wrappers",
+    "zero_grad",
+]

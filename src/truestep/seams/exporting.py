@@ -30,10 +30,18 @@ def wrap(stack: ExitStack, name: Function, wrapper: Callable[..., Any]) -> Calla
     return function
 
 
-def wrap_method(stack: ExitStack, wrapper: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Replace ``save`` of scripted and traced modules until the stack unwinds, and return the method before it."""
+def wrap_method(
+    stack: ExitStack, kind: Literal["ScriptModule", "RecursiveScriptModule"], wrapper: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """Replace ``save`` of a class of compiled modules until the stack unwinds, and return the method before it.
+
+    Args:
+        stack: restores the method.
+        kind: traced modules are of the first class, scripted and loaded ones of the second, which has its own method.
+        wrapper: takes the arguments of the method.
+    """
     module = sys.modules.get("torch.jit")
-    if module is None or not hasattr(module, "RecursiveScriptModule"):
+    if module is None or not hasattr(getattr(module, kind, None), "save"):
         return None
-    method: Callable[..., Any] = patch(stack, module.RecursiveScriptModule, "save", wrapper)
+    method: Callable[..., Any] = patch(stack, getattr(module, kind), "save", wrapper)
     return method

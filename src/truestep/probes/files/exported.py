@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from truestep import seams
 from truestep.events import ModelExported
@@ -30,7 +30,8 @@ class ExportProbe(Probe):
             self._watch_export(stack, name)
         for name in _SAVES:
             self._watch_save(stack, name)
-        self._watch_method(stack)
+        self._watch_method(stack, "ScriptModule")
+        self._watch_method(stack, "RecursiveScriptModule")
 
     def _watch_export(self, stack: ExitStack, name: Function) -> None:
         probe, scene, first = self, self.scene, _FIRST[name]
@@ -39,9 +40,15 @@ class ExportProbe(Probe):
             if original is None or not scene.active:
                 return None if original is None else original(*args, **kwargs)
             exporting = probe.read(args[0] if args else kwargs.get(first), name, sys._getframe(1))
-            result = original(*args, **kwargs)
-            if exporting is not None:
-                probe.exported(result, exporting)
+            if exporting is None:
+                return original(*args, **kwargs)
+            scene.coast.wake()
+            scene.active = False  # the calls of the model that follow are no evaluation
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                scene.active = not scene.blind
+            probe.exported(result, exporting)
             return result
 
         original = seams.exporting.wrap(stack, name, export)
@@ -59,7 +66,7 @@ class ExportProbe(Probe):
         original = seams.exporting.wrap(stack, name, save)
         _take_name(save, original)
 
-    def _watch_method(self, stack: ExitStack) -> None:
+    def _watch_method(self, stack: ExitStack, kind: Literal["ScriptModule", "RecursiveScriptModule"]) -> None:
         probe, scene = self, self.scene
 
         def save(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -68,7 +75,7 @@ class ExportProbe(Probe):
                 probe.saved(self, sys._getframe(1))
             return result
 
-        original = seams.exporting.wrap_method(stack, save)
+        original = seams.exporting.wrap_method(stack, kind, save)
         _take_name(save, original)
 
     @sees
