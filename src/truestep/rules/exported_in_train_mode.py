@@ -18,9 +18,9 @@ class ExportedInTrainMode(Rule):
 
     Why it matters
     --------------
-    The mode is a constant of the exported program. `eval()` of a loaded trace has no effect on it, and that of a program
-    of `torch.export` raises an error. Predictions are random with dropout, and depend on the other samples of the
-    batch with batch normalisation. In the proof, the loaded program has an accuracy of 0.83 instead of 0.88.
+    The mode is a constant of the exported program. `eval()` of a loaded trace has no effect on it, and that of a
+    program of `torch.export` raises an error. Predictions are random with dropout, and depend on the other samples of
+    the batch with batch normalisation. In the proof, the loaded program has an accuracy of 0.83 instead of 0.88.
 
     Example
     -------
