@@ -9,23 +9,11 @@
 | `wrappers` | models inside torch.compile, DDP and others |
 | `divided`, `fsdp` | tensors that are divided over ranks, and parameters under FSDP |
 | `tracing` | code that TorchDynamo leaves alone |
-| `saving` | files of state |
-| `exporting` | models that become programs of torch.export or torch.jit |
+| `saving` | files of state, and exported models |
 | `ranks` | the process group, DistributedDataParallel, operations over ranks |
 | `refs` | weak references to tensors |
 """
 
-from truestep.seams import backward, exporting, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
+from truestep.seams import backward, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
 
-__all__ = [
-    "backward",
-    "exporting",
-    "loader",
-    "module_call",
-    "saving",
-    "scaler",
-    "step",
-    "tracing",
-    "wrappers",
-    "zero_grad",
-]
+__all__ = ["backward", "loader", "module_call", "saving", "scaler", "step", "tracing", "wrappers", "zero_grad"]

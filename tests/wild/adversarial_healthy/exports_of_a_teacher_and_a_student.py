@@ -1,7 +1,7 @@
 """A teacher in evaluation mode is exported, and its program labels the batches of a student.
 
 The graph of the student is exported in train mode, since it is trained further: it is saved after it was exported again.
-Samples of a model that drops values on purpose come from a model in evaluation mode whose dropout is in train mode.
+At last, the dropout of the teacher is set to train mode on purpose, and the rest of it stays in evaluation mode.
 """
 
 import io

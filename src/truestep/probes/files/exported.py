@@ -13,12 +13,12 @@ from truestep import seams
 from truestep.events import ModelExported
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
-from truestep.seams.exporting import Function
+from truestep.seams.saving import Exporting
 
 _MOST_EXPORTS = 100
-_FIRST: dict[Function, str] = {"torch.export.export": "mod", "torch.jit.trace": "func"}
+_FIRST: dict[Exporting, str] = {"torch.export.export": "mod", "torch.jit.trace": "func"}
 """Functions that export, and the name of their first parameter."""
-_SAVES: dict[Function, str] = {"torch.export.save": "ep", "torch.jit.save": "m"}
+_SAVES: dict[Exporting, str] = {"torch.export.save": "ep", "torch.jit.save": "m"}
 
 
 class ExportProbe(Probe):
@@ -33,7 +33,7 @@ class ExportProbe(Probe):
         self._watch_method(stack, "ScriptModule")
         self._watch_method(stack, "RecursiveScriptModule")
 
-    def _watch_export(self, stack: ExitStack, name: Function) -> None:
+    def _watch_export(self, stack: ExitStack, name: Exporting) -> None:
         probe, scene, first = self, self.scene, _FIRST[name]
 
         def export(*args: Any, **kwargs: Any) -> Any:
@@ -51,10 +51,10 @@ class ExportProbe(Probe):
             probe.exported(result, exporting)
             return result
 
-        original = seams.exporting.wrap(stack, name, export)
+        original = seams.saving.wrap_export(stack, name, export)
         _take_name(export, original)
 
-    def _watch_save(self, stack: ExitStack, name: Function) -> None:
+    def _watch_save(self, stack: ExitStack, name: Exporting) -> None:
         probe, scene, first = self, self.scene, _SAVES[name]
 
         def save(*args: Any, **kwargs: Any) -> Any:
@@ -63,7 +63,7 @@ class ExportProbe(Probe):
                 probe.saved(args[0] if args else kwargs.get(first), sys._getframe(1))
             return result
 
-        original = seams.exporting.wrap(stack, name, save)
+        original = seams.saving.wrap_export(stack, name, save)
         _take_name(save, original)
 
     def _watch_method(self, stack: ExitStack, kind: Literal["ScriptModule", "RecursiveScriptModule"]) -> None:
@@ -75,11 +75,11 @@ class ExportProbe(Probe):
                 probe.saved(self, sys._getframe(1))
             return result
 
-        original = seams.exporting.wrap_method(stack, kind, save)
+        original = seams.saving.wrap_method(stack, kind, save)
         _take_name(save, original)
 
     @sees
-    def read(self, model: Any, by: Function, frame: FrameType) -> ModelExported | None:
+    def read(self, model: Any, by: Exporting, frame: FrameType) -> ModelExported | None:
         """Return the modes of a model that code of the user exports; None for other calls and other objects."""
         scene = self.scene
         if scene.sites.kind(frame.f_code) or not isinstance(model, scene.torch.nn.Module):
