@@ -50,6 +50,10 @@ OWNERS: dict[str, Any] = {
     "CUDAGraph": torch.cuda.CUDAGraph,
     "DistributedDataParallel": nn.parallel.DistributedDataParallel,
     "ProcessGroup": torch.distributed.ProcessGroup,
+    "export": torch.export,
+    "jit": torch.jit,
+    "ScriptModule": torch.jit.ScriptModule,
+    "RecursiveScriptModule": torch.jit.RecursiveScriptModule,
 }
 OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloader._BaseDataLoaderIter.__subclasses__()}
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter

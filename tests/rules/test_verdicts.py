@@ -475,6 +475,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Time and state.
     ("anomaly-mode-left-on", "2 steps", FEW, "finished", "fewer than 200 optimizer steps"),
     ("loss-kept-with-graph", "2 steps", FEW, "finished", "fewer than 24 backward passes"),
+    ("exported-in-train-mode", "no export", MANY, "finished", "no exported program saved"),
     ("best-weights-aliased", "no load", MANY, "finished", "no load_state_dict"),
     (
         "best-weights-aliased",

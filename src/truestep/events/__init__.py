@@ -62,6 +62,7 @@ from truestep.events._event import (
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
+    ModelExported,
     OptimizerLoaded,
     ScheduleMoved,
     StateLoaded,
@@ -216,6 +217,7 @@ __all__ = [
     "ModeSet",
     "ModelAliased",
     "ModelCalled",
+    "ModelExported",
     "ModelMet",
     "OptimizerBuilt",
     "OptimizerLoaded",

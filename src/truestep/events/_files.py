@@ -36,6 +36,29 @@ class CheckpointLoaded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelExported(Event):
+    """A model was exported, and the exported program was saved."""
+
+    absent: ClassVar[str] = "no exported program saved"
+    site: Site | None = None
+    """The call that exports."""
+    saved: Site | None = None
+    """The call that saves."""
+    by: str
+    """"torch.export.export" or "torch.jit.trace"."""
+    name: str = "model"
+    """The user's name of the model."""
+    training: bool = False
+    """Whether the model was in train mode."""
+    layers: int = 0
+    """Number of dropout and batch normalisation layers that acted as in training, in a model in train mode."""
+    layer: str = ""
+    """Name of the first of them in the model; empty for the model itself."""
+    kind: str = ""
+    """Class of this layer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StateTaken(Event):
     """``state_dict()`` of a module, an optimizer or a schedule was called by the user."""
 

@@ -8,7 +8,7 @@ backward: backward passes and the autograd graph
 forward: calls of models, losses, modes and dropout
 optimizer: optimizers and schedulers
 data: loaders, batches and processes
-files: checkpoints and state dicts
+files: checkpoints, state dicts and exported models
 active: active checks on copies
 ranks: processes that train one model together
 embeddings: rows that models read of their embeddings
@@ -36,6 +36,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.data.processes import ProcessProbe
     from truestep.probes.data.seeds import SeedProbe
     from truestep.probes.files.checkpoint import CheckpointProbe
+    from truestep.probes.files.exported import ExportProbe
     from truestep.probes.forward.capture import CaptureProbe
     from truestep.probes.forward.distributions import DrawProbe
     from truestep.probes.forward.dropout import DropoutProbe
@@ -53,7 +54,7 @@ def all_probes() -> list[type[Probe]]:
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
-        SwapProbe, CaptureProbe, SeedProbe, DrawProbe, RankProbe,
+        SwapProbe, CaptureProbe, SeedProbe, DrawProbe, RankProbe, ExportProbe,
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@
 | `wrappers` | models inside torch.compile, DDP and others |
 | `divided`, `fsdp` | tensors that are divided over ranks, and parameters under FSDP |
 | `tracing` | code that TorchDynamo leaves alone |
-| `saving` | files of state |
+| `saving` | files of state, and exported models |
 | `ranks` | the process group, DistributedDataParallel, operations over ranks |
 | `refs` | weak references to tensors |
 """

@@ -1,1 +1,1 @@
-"""Files and state dicts: saved and loaded."""
+"""Files and state dicts: saved and loaded; exported models: saved."""
