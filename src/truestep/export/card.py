@@ -46,7 +46,7 @@ _LEFT_OUT = frozenset(
 
 @dataclass(frozen=True)
 class Supervision:
-    """What TrueStep observed of a training until the export.
+    """The observations of TrueStep in a training until the export.
 
     Attributes:
         steps: optimizer steps.

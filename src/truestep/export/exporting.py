@@ -143,7 +143,7 @@ def export(
 def _read(
     model: nn.Module, batches: Iterable[Any], inputs: Chosen | None, count: int, quantise: Int8 | None
 ) -> tuple[list[Call], Quantised | None]:
-    """Return the calls for the first batches, and the quantised model, whose metric is that of all batches."""
+    """Return the calls for the first batches, and the quantised model, with the metric over all batches."""
     stream = iter(batches)
     held = list(islice(stream, count))
     calls = calls_from(model, held, inputs, count)

@@ -185,6 +185,6 @@ def export_of_run(
 
 
 def _supervision(session: Session) -> Supervision:
-    """Return what a session observed so far."""
+    """Return the observations of a session so far."""
     found = [(each.rule, each.message, place(each.primary.site)) for each in session.findings]
     return Supervision(session.steps, found, session.ledger_so_far())

@@ -43,7 +43,7 @@ class ExportProbe(Probe):
             if exporting is None:
                 return original(*args, **kwargs)
             scene.coast.wake()
-            scene.active = False  # the calls of the model that follow are no evaluation
+            scene.active = False  # the calls that follow do not evaluate the model
             try:
                 result = original(*args, **kwargs)
             finally:
