@@ -14,6 +14,7 @@ NOTICES = {
     "data-parallel-module",
     "deprecated-amp-api",
     "deprecated-backward-hook",
+    "deprecated-torchscript",
     "kl-reduction-mean",
     "timing-without-synchronise",
     "unsafe-load",
@@ -136,3 +137,29 @@ def test_a_time_that_does_not_wait_is_found():
 )
 def test_a_time_that_waits_is_quiet(old, new):
     assert found(TIMED.replace(old, new)) == []
+
+
+def test_torchscript_is_found():
+    assert found("import torch\ntraced = torch.jit.trace(model, x)\n") == [("deprecated-torchscript", 2, "low")]
+    assert found("from torch import jit\nnet = jit.script(net)\n") == [("deprecated-torchscript", 2, "low")]
+    assert found("import torch\nnet = torch.jit.load('net.pt')\nnet = torch.compile(net)\n") == []
+    assert found("import torch\nmatrix.trace()\ntorch.trace(x)\nscript(net)\n") == []
+
+
+@pytest.mark.parametrize("name", ["trace", "script"])
+def test_torch_warns_of_torchscript(name):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        getattr(torch.jit, name)(nn.Linear(2, 2), *([torch.ones(1, 2)] if name == "trace" else []))
+    assert any(f"`torch.jit.{name}` is deprecated" in str(one.message) for one in said)
+
+
+def test_a_trace_keeps_numbers_of_its_example():
+    class Mean(nn.Module):
+        def forward(self, x):
+            return x.sum(0) / float(x.shape[0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(Mean(), torch.ones(4, 2))
+    assert torch.equal(traced(torch.ones(8, 2)), torch.full((2,), 2.0))  # eager: 1

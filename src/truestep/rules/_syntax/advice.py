@@ -64,6 +64,19 @@ def deprecated_backward_hook(program: Program) -> Iterator[Suspicion]:
         )
 
 
+def deprecated_torchscript(program: Program) -> Iterator[Suspicion]:
+    """Yield traces and scripts of `torch.jit`."""
+    for call in program.named("torch.jit.trace", "torch.jit.script"):
+        name = dotted(call.node.func).rpartition(".")[2]
+        yield Suspicion(
+            call.node,
+            f"`torch.jit.{name}` is deprecated",
+            "compiles by TorchScript",
+            "use `torch.export.export` for a file, or `torch.compile` for speed",
+            confidence=Confidence.LOW,
+        )
+
+
 def data_parallel_module(program: Program) -> Iterator[Suspicion]:
     """Yield constructions of `DataParallel`."""
     for call in program.named("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"):

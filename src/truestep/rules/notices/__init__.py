@@ -3,6 +3,7 @@
 - `data_parallel_module`: one process with several devices.
 - `deprecated_amp_api`: old names of mixed precision.
 - `deprecated_backward_hook`: hooks with gradients of the last operation only.
+- `deprecated_torchscript`: models compiled by `torch.jit`.
 - `kl_reduction_mean`: a KL divergence that is divided by the number of classes.
 - `timing_without_synchronise`: times of work that is only queued.
 - `unsafe_load`: files that may run code.
@@ -13,6 +14,7 @@ from truestep.rules.notices import (
     data_parallel_module,
     deprecated_amp_api,
     deprecated_backward_hook,
+    deprecated_torchscript,
     kl_reduction_mean,
     timing_without_synchronise,
     unsafe_load,
@@ -23,6 +25,7 @@ __all__ = [
     "data_parallel_module",
     "deprecated_amp_api",
     "deprecated_backward_hook",
+    "deprecated_torchscript",
     "kl_reduction_mean",
     "timing_without_synchronise",
     "unsafe_load",
