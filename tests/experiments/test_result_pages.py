@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from truestep.experiments.profile.profile import Holder, LineTime, MemoryProfile
 from truestep.experiments.prove.prove import LOSS, RemedyProof
 from truestep.experiments.reports import pages
 from truestep.experiments.running.outcome import RunOutcome, Variant
+from truestep.experiments.tune.tune import CONTROL
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.report.page.experiment_page import render_experiment, write_experiment
 
@@ -84,6 +86,16 @@ def every(folder):
 @pytest.fixture
 def html(tmp_path):
     return {name: render_experiment(page) for name, page in every(tmp_path).items()}
+
+
+@pytest.mark.parametrize(("high", "even"), [(1.01, True), (1.4, False)])
+def test_a_doubt_about_the_machine_is_beside_the_headline(high, even):
+    control = SpeedupRow((CONTROL,), "", Judged(1.0, 0.99, high, SpeedVerdict.UNSURE))
+    page = pages.tune_page("truestep tune train.py", "train.py", replace(tuned(), control=control), "as text")
+    assert "itself" not in page.headline
+    assert any("the script against itself was not even" in one for one in page.paragraphs) is not even
+    assert page.paragraphs[-1] == "measured with train.py on cpu"
+    assert page.parts[0].tables[0].rows[-1].cells[-1] == ("" if even else "not even")
 
 
 def test_a_page_has_the_command_the_answer_and_the_text(html):

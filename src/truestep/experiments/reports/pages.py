@@ -140,11 +140,10 @@ def tune_page(command: str, script: str, result: Tuned, text: str) -> Experiment
     parts.append(Part("A step", tables=(Table(("phase", "time"), shares),)))
     if lines := of_tune.lines(result):
         parts.append(Part("Lines", "Write into the script:", code=lines))
-    headline = of_tune.verdict(result)
     tiles = ((f"{1000 * result.step_s:.3g} ms", "a step, unchanged"), (str(len(result.tried)), "tried"))
     tone = "good" if result.best else "limited"
-    where = (f"{script} on {result.device}",)
-    return ExperimentPage("truestep tune", command, headline, text, tone, where, tiles, tuple(parts))
+    lead = tuple(filter(None, (of_tune.doubt(result), f"measured with {script} on {result.device}")))
+    return ExperimentPage("truestep tune", command, of_tune.conclusion(result), text, tone, lead, tiles, tuple(parts))
 
 
 def inference_page(command: str, found: InferenceMeasured, text: str) -> ExperimentPage:
@@ -234,7 +233,7 @@ def _speedup(row: SpeedupRow, fastest: float, best: bool) -> TableRow:
         f"{judged.low:.2f} to {judged.high:.2f}",
         "" if row.memory is None else f"{row.memory:.0%}",
         f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
-        "" if control else row.status,
+        ("" if of_tune.is_even(row) else "not even") if control else row.status,
     )
     length = round(100 * judged.ratio / fastest, 1) if math.isfinite(judged.ratio) else None
     return TableRow(cells, length, best)

@@ -64,12 +64,12 @@ def _table(rows: list[SpeedupRow], first: str = "") -> str:
             "" if row.memory is None else f"{row.memory:.0%}",
             f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
             _apart(row),
-            row.status if row.names != (CONTROL,) else "even" if _is_even(row) else "not even",
+            row.status if row.names != (CONTROL,) else "even" if is_even(row) else "not even",
         )
     return rendered(table)
 
 
-def _is_even(control: SpeedupRow) -> bool:
+def is_even(control: SpeedupRow) -> bool:
     """Return True if the script, measured against itself, differs by less than a gain or loss that would count."""
     judged = control.judged
     return judged is not None and judged.high <= 1 + 2 * MARGIN and judged.low >= 1 / (1 + 2 * MARGIN)
@@ -86,16 +86,23 @@ def _apart(row: SpeedupRow) -> str:
 
 
 def verdict(result: Tuned) -> str:
+    """Return the conclusion, with a doubt about the machine."""
+    return "; ".join(filter(None, (conclusion(result), doubt(result))))
+
+
+def doubt(result: Tuned) -> str:
+    """Return that the script against itself was not even; empty if it was."""
+    if result.interrupted or result.control is None or is_even(result.control):
+        return ""
+    return "the script against itself was not even: the machine is busy, and small gains are lost in the noise"
+
+
+def conclusion(result: Tuned) -> str:
+    """Return the gain of the best speed-ups, or that there is none."""
     if result.interrupted:
         return "interrupted: these are the measurements up to then"
-    busy = result.control is not None and not _is_even(result.control)
-    uneven = (
-        "; the script against itself was not even: the machine is busy, and small gains are lost in the noise"
-        if busy
-        else ""
-    )
     if not result.best:
-        return _none(result) + uneven
+        return _none(result)
     row = result.whole or next(row for row in result.rows if row.names == result.best)
     judged = row.judged
     if judged is None:
@@ -104,7 +111,7 @@ def verdict(result: Tuned) -> str:
     verb = "give" if len(result.best) > 1 else "gives"
     return (
         f"{' and '.join(result.best)} {verb} {_ratio(judged.ratio)} "
-        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{uneven}"
+        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}"
     )
 
 
