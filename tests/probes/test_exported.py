@@ -35,6 +35,41 @@ def test_the_layers_in_train_mode_are_counted_and_the_first_one_is_named() -> No
     assert event.saved is not None
 
 
+class Attended(nn.Module):
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(3, 1, dropout=dropout)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.attention(x, x, x)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (nn.LSTM(3, 4, 2, dropout=0.5), "LSTM"),
+        (nn.LSTM(3, 4, 1), ""),
+        (nn.GRU(3, 4, 2), ""),
+        (Attended(0.5), "MultiheadAttention"),
+        (Attended(0.0), ""),
+    ],
+    ids=["lstm", "one layer", "no dropout", "attention", "attention without"],
+)
+def test_dropout_of_recurrent_layers_and_of_attention_counts_where_the_program_keeps_it(
+    model: nn.Module, kind: str
+) -> None:
+    file = io.BytesIO()
+    with capture_events() as events:
+        torch.jit.save(trace(model), file)
+    (event,) = [event for event in events if isinstance(event, ModelExported)]
+    assert (event.layers, event.kind) == (int(bool(kind)), kind)
+    file.seek(0)
+    loaded = torch.jit.load(file).eval()
+    x = torch.randn(4, 3)
+    first, second = (out[0] if isinstance(out, tuple) else out for out in (loaded(x), loaded(x)))
+    assert torch.equal(first, second) is not bool(kind)
+
+
 def test_a_model_in_evaluation_mode_has_no_such_layers() -> None:
     (event,) = saved(lambda net: net.eval())
     assert (event.training, event.layers) == (False, 0)

@@ -476,6 +476,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("anomaly-mode-left-on", "2 steps", FEW, "finished", "fewer than 200 optimizer steps"),
     ("loss-kept-with-graph", "2 steps", FEW, "finished", "fewer than 24 backward passes"),
     ("exported-in-train-mode", "no export", MANY, "finished", "no exported program saved"),
+    (
+        "exported-in-train-mode",
+        "no layer with a mode",
+        [*MANY, ev.ModelExported(by="torch.jit.trace", training=True)],
+        "finished",
+        "no layer of the exported model is known to depend on the mode",
+    ),
     ("best-weights-aliased", "no load", MANY, "finished", "no load_state_dict"),
     (
         "best-weights-aliased",

@@ -51,7 +51,7 @@ class ModelExported(Event):
     training: bool = False
     """Whether the model was in train mode."""
     layers: int = 0
-    """Number of dropout and batch normalisation layers that acted as in training, in a model in train mode."""
+    """Number of layers with dropout or batch normalisation that acted as in training, in a model in train mode."""
     layer: str = ""
     """Name of the first of them in the model; empty for the model itself."""
     kind: str = ""

@@ -13,8 +13,9 @@ class ExportedInTrainMode(Rule):
     What it does
     ------------
     Reads the mode of each layer when `torch.export.export` or `torch.jit.trace` exports a model. Reports an exported
-    program that is saved, if the model was in train mode, with dropout of a probability above 0 or batch
-    normalisation in train mode.
+    program that is saved, if the model was in train mode, with dropout of a probability above 0 (also
+    that of a recurrent layer or of attention) or batch normalisation in train mode. Without such a layer, an export in
+    train mode is not judged, since a call of `F.dropout` in `forward` is in no layer.
 
     Why it matters
     --------------
@@ -58,8 +59,20 @@ class ExportedInTrainMode(Rule):
     watches = (ModelExported,)
     needs = (ModelExported,)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._judged = False
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or (
+            "" if self._judged else "no layer of the exported model is known to depend on the mode"
+        )
+
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, ModelExported) or not event.training or not event.layers:
+        if not isinstance(event, ModelExported):
+            return
+        self._judged |= not event.training or event.layers > 0  # a call of `F.dropout` is in no layer
+        if not event.training or not event.layers:
             return
         layer = f"`{event.layer}` ({event.kind})" if event.layer else event.kind
         more = f" and {event.layers - 1} more" if event.layers > 1 else ""

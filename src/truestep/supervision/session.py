@@ -275,6 +275,7 @@ class Session:
         if scene is None or not scene.active:
             yield
             return
+        scene.coast.wake()
         scene.active = False
         try:
             yield

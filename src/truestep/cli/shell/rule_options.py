@@ -17,9 +17,9 @@ Ignore = Annotated[
 ]
 LintSelect = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="RULES", help="Check only these rules.", autocompletion=completion.lint_rules),
+    typer.Option(metavar="RULES", help="Check only these rules.", autocompletion=completion.lint_rules),
 ]
 LintIgnore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="RULES", help="Skip these rules.", autocompletion=completion.lint_rules),
+    typer.Option(metavar="RULES", help="Skip these rules.", autocompletion=completion.lint_rules),
 ]

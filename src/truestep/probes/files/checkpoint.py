@@ -38,8 +38,8 @@ from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.probes.optimizer.sampled_measures import is_initial
 from truestep.seams.patch import patch
 
-_RECONSTRUCT: CodeType = copy._reconstruct.__code__  # type: ignore[attr-defined]
-"""Code of `copy.deepcopy` that gives a copy its state."""
+_RECONSTRUCT: CodeType | None = getattr(getattr(copy, "_reconstruct", None), "__code__", None)
+"""Code of `copy.deepcopy` that gives a copy its state; None in a Python without this function."""
 _MOST_PARAMETERS = 4000
 _MOST_WEIGHTS = 16
 _HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks")

@@ -130,9 +130,19 @@ def _active(module: Any, prefix: str, nn: Any) -> Iterator[tuple[str, str]]:
     for name, child in module.named_children():
         if child.training:
             yield from _active(child, f"{prefix}{name}.", nn)
-    dropout = isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0
-    if dropout or isinstance(module, nn.modules.batchnorm._BatchNorm):
+    if _acts(module, nn):
         yield prefix.rstrip("."), type(module).__name__
+
+
+def _acts(module: Any, nn: Any) -> bool:
+    """Return True if a layer computes other outputs in train mode, apart from the layers in it."""
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return bool(module.p > 0)
+    if isinstance(module, nn.RNNBase):
+        return bool(module.dropout > 0 and module.num_layers > 1)  # it is between the layers
+    if isinstance(module, nn.MultiheadAttention):
+        return bool(module.dropout > 0)
+    return isinstance(module, nn.modules.batchnorm._BatchNorm)
 
 
 def _take_name(wrapper: Any, original: Any) -> None:
