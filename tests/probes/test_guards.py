@@ -53,6 +53,17 @@ def test_a_branch_that_keeps_the_best_figure_as_it_is_is_none(tmp_path: Path) ->
     assert guard_at(str(path), 2) is None
 
 
+def test_the_best_figure_may_be_assigned_among_others(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("if val_loss > best_loss: best_loss, best_model = val_loss, save()\n")
+    guard = guard_at(str(path), 1)
+    assert guard is not None
+    assert guard.greater
+    path = tmp_path / "other.py"
+    path.write_text("if val_loss > best_loss: waited, model = best_loss, save()\n")
+    assert guard_at(str(path), 1) is None
+
+
 def test_the_other_branch_has_the_other_direction(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text('if val_loss > best["loss"]:\n    waited += 1\nelse:\n    best["loss"] = val_loss\n    save()\n')

@@ -84,12 +84,16 @@ def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
 
 
 def _assigns(branch: list[ast.stmt], target: str) -> bool:
-    """Return True if a statement of a branch, or of blocks within it, assigns a variable."""
-    return any(
-        isinstance(node, ast.Assign) and any(ast.unparse(one) == target for one in node.targets)
+    """Return True if a statement of a branch, or of blocks within it, assigns a variable, also among others."""
+    assigned = (
+        one
         for statement in branch
         for node in ast.walk(statement)
+        if isinstance(node, ast.Assign)
+        for place in node.targets
+        for one in (place.elts if isinstance(place, ast.Tuple | ast.List) else [place])
     )
+    return any(ast.unparse(one) == target for one in assigned)
 
 
 def _is_first(part: ast.expr) -> bool:
