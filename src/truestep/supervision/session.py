@@ -276,11 +276,8 @@ class Session:
             yield
             return
         scene.coast.wake()
-        scene.active = False
-        try:
+        with scene.aside():
             yield
-        finally:
-            scene.active = not scene.blind
 
     def ledger_so_far(self) -> dict[str, str]:
         """Return the lines of the ledger until now, by account."""

@@ -284,16 +284,14 @@ class ActiveProbe(Probe):
         scene = self.scene
         depth = scene.depth
         outer, depth.fetching = depth.fetching, True
-        scene.active = False
         try:
-            with scene.sampling.checks:
+            with scene.aside(), scene.sampling.checks:
                 hinders = hindrance(scene)
                 if hinders:
                     raise Refused(hinders)
                 yield
         finally:
             depth.fetching = outer
-            scene.active = not scene.blind
 
     # --- checks of a copy of a model ---------------------------------------------------------------------------
 

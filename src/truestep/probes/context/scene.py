@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from truestep.events import Event, ParameterMet, Site
@@ -121,6 +122,15 @@ class Scene:
         self.active = False
         self.blind = reason
         self.coast.end()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Context manager in which the probes observe nothing."""
+        self.active = False
+        try:
+            yield
+        finally:
+            self.active = not self.blind
 
     def forget(self) -> None:
         """Forget every object, so that a session that is over leaves no reference to the program's tensors."""

@@ -43,11 +43,8 @@ class ExportProbe(Probe):
             if exporting is None:
                 return original(*args, **kwargs)
             scene.coast.wake()
-            scene.active = False  # the calls that follow do not evaluate the model
-            try:
+            with scene.aside():  # the calls that follow do not evaluate the model
                 result = original(*args, **kwargs)
-            finally:
-                scene.active = not scene.blind
             probe.exported(result, exporting)
             return result
 
