@@ -103,10 +103,10 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ),
     (
         "padding-in-loss",
-        "a third of the targets",
-        [*MANY, ev.PaddingRead(kind="cross_entropy", site=LOSS, index=0, share=33)],
+        "an eighth of the targets",
+        [*MANY, ev.PaddingRead(kind="cross_entropy", site=LOSS, index=0, share=12)],
         "finished",
-        "less than half of the targets are padding",
+        "less than a fifth of the targets are padding",
     ),
     (
         "train-validation-overlap",

@@ -4,27 +4,28 @@ from truestep.events import Event, PaddingRead, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
-_LEAST_SHARE = 50
+_LEAST_SHARE = 20
 """Least percentage of padding among the targets; below, the harm is small."""
 _LEAST_LOOKS = 3
 
 
 class PaddingInLoss(Rule):
-    """Most targets of a loss on tokens are padding and count in the loss.
+    """Targets of a loss on tokens are padding and count in the loss.
 
     What it does
     ------------
     Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` with an input from an
     ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
-    index makes up at least half of the targets at three sampled steps in a row, appears only at the ends of the rows,
+    index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of the rows,
     and is neither ignored nor weighted.
 
     Why it matters
     --------------
     Padding is frequent and easy to predict, so the average loss falls at once, and the gradient of real tokens is
-    divided by the number of padding targets too. In the proof, with three quarters of padding and SGD, a model predicts
-    21 % of the tokens right instead of 71 %. With longer rows it was 55 % instead of 89 % (Adam: 79 % instead of 92 %)
-    at three quarters, 84 % instead of 92 % at one half, and 90 % instead of 93 % at one third, which is not reported.
+    divided by the number of padding targets too. The average that is printed is lower than that of the tokens. In the
+    proof, with three quarters of padding and SGD, a model predicts 21 % of the tokens right instead of 71 %. In rows of
+    12 (41 % padding) it was 45 % instead of 70 %, in rows of 9 (19 %) 60 % instead of 70 %, with a printed loss of
+    1.5 where that of the tokens is 1.7. With longer training the difference is smaller.
 
     Example
     -------
@@ -69,7 +70,7 @@ class PaddingInLoss(Rule):
         """True if a smaller part of the targets was padding."""
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("less than half of the targets are padding" if self._some else "")
+        return super().unobserved(run) or ("less than a fifth of the targets are padding" if self._some else "")
 
     def suspected(self) -> bool:
         return super().suspected() or bool(self._looks)
@@ -91,7 +92,7 @@ class PaddingInLoss(Rule):
         least = min(share for _, share in looks)
         draft = self.report(
             event.site,
-            "padding counts in the loss, and most targets are padding",
+            "padding counts in the loss as a target",
             run=run,
             label=f"index {event.index}, the `padding_idx` of the embedding, counts as an ordinary target",
             help=f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token",

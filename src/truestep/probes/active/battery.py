@@ -29,10 +29,12 @@ from truestep.seams.refs import Ref
 
 
 class Batch:
-    """The latest batch of a DataLoader: its shapes show the dimension of the samples."""
+    """The latest batch of a DataLoader, or rows drawn from a table: they show the dimension of the samples."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._drawn: dict[int, tuple[int, ...]] = {}
+        """Model to the shape of a row, if it was trained on rows of a table in any order."""
         self.loader: int | None = None
         self._tensors: list[Ref] = []
         self._shapes: list[tuple[int, ...]] = []
@@ -49,13 +51,24 @@ class Batch:
         self._tensors = [Ref(item) for item in tensors]
         self._shapes = [tuple(item.shape) for item in tensors]
 
+    def read(self, model: int, places: Any, row: tuple[int, ...]) -> None:
+        """Record the rows of a table that a model was trained on.
+
+        Args:
+            model: the model.
+            places: place of each row in the table.
+            row: shape of a row.
+        """
+        if bool((places[1:] < places[:-1]).any()):
+            self._drawn[model] = row
+
     def size(self) -> int:
         """Return the number of samples of the latest batch of the current loop over a loader; 0 without one."""
         sizes = {shape[0] if shape else 0 for shape in self._shapes}
         known = self.loader is not None and self._scene.loader == self.loader and len(sizes) == 1
         return sizes.pop() if known else 0
 
-    def samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
+    def samples(self, model: int, call: Call) -> tuple[int, dict[Path, Any]]:
         """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.
 
         Raises:
@@ -68,7 +81,8 @@ class Batch:
             raise Refused("its input is not a batch of several samples")
         if any(samples in value.shape[1:] for path, value in call.tensors(torch).items() if path not in rows):
             raise Refused("its arguments have their samples in different dimensions")
-        if self.loader is None and self._scene.losses.labels == samples:
+        row = tuple(next(iter(rows.values())).shape[1:])
+        if self.loader is None and (self._scene.losses.labels == samples or self._drawn.get(model) == row):
             return samples, rows
         if self.loader is None or self._scene.loader != self.loader or len(shapes) < 2:
             raise Refused("its input is not a batch with labels")
@@ -89,7 +103,7 @@ def battery(
 
     def samples() -> None:
         try:
-            count, rows = batch.samples(trial.call)
+            count, rows = batch.samples(model, trial.call)
             found = compare(trial, count, rows)
         except Refused as refused:
             count, _ = trial.call.rows(trial.scene.torch)

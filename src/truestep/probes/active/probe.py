@@ -221,6 +221,8 @@ class ActiveProbe(Probe):
             if tracked and made is not None:
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
+                if before is None and made.found:
+                    self._batch.read(model, made.found[0].places, made.found[0].form[0])
                 self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
                 self._stored.look(made.found, self._data.latest(), frame, site)
             elif given and not scene.torch.is_grad_enabled():
