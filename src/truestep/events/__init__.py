@@ -43,6 +43,7 @@ from truestep.events._backward import (
     LossNotFinite,
     LossRead,
     TapeRead,
+    TargetFollowed,
     TermsRead,
     ValueUnread,
 )
@@ -270,6 +271,7 @@ __all__ = [
     "TargetsCompared",
     "TargetsMatched",
     "TargetsTrained",
+    "TargetFollowed",
     "TermsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",

@@ -95,6 +95,22 @@ class TermsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetFollowed(Event):
+    """At a sampled backward: the target of a squared or absolute error has no gradient, or one to the trained model.
+
+    A target with a gradient is a number without one, such as a reward, plus the discounted value of the next state.
+    """
+
+    absent: ClassVar[str] = "no squared or absolute error"
+    site: Site | None = None
+    made: Site | None = None
+    """The line that makes the target, or the value in it."""
+    name: str = ""
+    """Variable that holds it; empty if unknown."""
+    gradient: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
     """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
 

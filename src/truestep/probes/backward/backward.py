@@ -13,6 +13,7 @@ from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
+from truestep.probes.backward.followed_targets import FollowedTargets
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
@@ -73,6 +74,7 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
+        self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         scene, coast = self.scene, self.scene.coast
 
@@ -195,6 +197,7 @@ class BackwardProbe(Probe):
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
+            self.targets.look(node, scene.sites.own(1), site)
             self.unread.look(scene.sites.frame(1), backward=True)
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)

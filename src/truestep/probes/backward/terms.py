@@ -74,7 +74,7 @@ class Terms:
         leaves = _leaves([value for value in sources if value.requires_grad])
         held = (one.parameters() for one in modules if isinstance(one, module))
         leaves |= {id(parameter) for parameters in held for parameter in parameters if parameter.requires_grad}
-        return bool(leaves) and not leaves.isdisjoint(_of_nodes([node]))
+        return bool(leaves) and not leaves.isdisjoint(leaves_below([node]))
 
     def _is_plain(self, value: Any) -> bool:
         """Return True for a value that holds no other tensors: a collection can hold some with a gradient."""
@@ -106,10 +106,11 @@ def _leaves(tensors: Iterable[Any]) -> set[int]:
     """Return the ids of the leaves that tensors were computed from."""
     tensors = list(tensors)
     made = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
-    return {id(tensor) for tensor in tensors if tensor.grad_fn is None} | _of_nodes(made)
+    return {id(tensor) for tensor in tensors if tensor.grad_fn is None} | leaves_below(made)
 
 
-def _of_nodes(nodes: list[Any]) -> set[int]:
+def leaves_below(nodes: list[Any]) -> set[int]:
+    """Return the ids of the leaves that operations were computed from."""
     found: set[int] = set()
     seen = set(nodes)
     queue = list(seen)

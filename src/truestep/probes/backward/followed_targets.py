@@ -1,0 +1,140 @@
+"""Targets of a loss that have a gradient to the model whose values they are a target for, as in Q-learning.
+
+The tape shows both operands of a squared or absolute error. A target of this kind is a number without a gradient, such
+as a reward, plus a value of the next state times a discount. It is told from other errors between two outputs of one
+model (two views, two times of an equation) by the choice of the largest value, or by the mask of ends.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from truestep.events import Site, TargetFollowed
+from truestep.probes.active.rows.origins import stored_by
+from truestep.probes.backward.terms import leaves_below
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+
+_ERRORS = ("MseLossBackward", "L1LossBackward", "SmoothL1LossBackward", "HuberLossBackward", "SubBackward")
+_TO_ERROR = ("Mean", "Sum", "Neg", "Mul", "Div", "Add", "Pow", "Abs", "Squeeze", "View", "ReshapeAlias", "Clamp", "Sub")
+_VALUES = (
+    "Add", "Sub", "Mul", "Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "Clone", "Where",
+    "MaskedFill", "Select", "Slice", "Index", "IndexPut", "CopySlices", "Stack", "Cat", "ToCopy", "Transpose",
+)  # fmt: skip
+"""Operations between a target and the value of the next state."""
+_CHOICES = ("MaxBackward", "AmaxBackward", "MinimumBackward", "MinBackward", "AminBackward")
+_MOST_NODES = 64
+_MOST_CELLS = 1 << 16
+_LEAST_DISCOUNT = 0.5
+
+
+@dataclass(slots=True)
+class _Chain:
+    """Operations from a target down to the value of the next state."""
+
+    nodes: list[Any]
+    added: bool = False
+    discounted: bool = False
+    chosen: bool = False
+    masked: bool = False
+
+    @property
+    def is_target(self) -> bool:
+        return self.added and self.discounted and (self.chosen or self.masked)
+
+
+class FollowedTargets:
+    """Emits `TargetFollowed`."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def look(self, node: Any, frame: FrameType | None, site: Site | None) -> None:
+        """Look at the errors that a backward pass starts from.
+
+        Args:
+            node: operation that made the loss.
+            frame: the user's frame that called backward; None if a library did.
+            site: the line of the call.
+        """
+        constant = False
+        for one, two in _errors(node):
+            constant |= two is None
+            for target, other in ((two, one), (one, two)) if two is not None else ():
+                chain = self._chain(target)
+                if chain.is_target and not leaves_below([target]).isdisjoint(leaves_below([other])):
+                    name, made = self._variable(frame, [node, *chain.nodes])
+                    self._scene.tell(TargetFollowed, site=site, made=made, name=name)
+                    return
+        if constant:
+            self._scene.tell(TargetFollowed, site=site, gradient=False)
+
+    def _chain(self, node: Any) -> _Chain:
+        chain = _Chain([])
+        while node is not None and len(chain.nodes) < _MOST_NODES:
+            name = str(node.name())
+            inner = [following for following, _ in node.next_functions if following is not None]
+            alone = len(node.next_functions) > len(inner) == 1
+            if name.startswith(_CHOICES):
+                chain.chosen = True
+            elif not name.startswith(_VALUES) or (name.startswith(("Add", "Sub", "Mul")) and not alone):
+                break
+            chain.nodes.append(node)
+            if name.startswith(("Add", "Sub")):
+                chain.added = True
+            elif name.startswith("Mul"):
+                self._scaled(node, chain)
+            elif name.startswith(("Where", "MaskedFill", "IndexPut", "CopySlices")):
+                chain.masked = True
+            node = inner[0] if inner else None
+        return chain
+
+    def _scaled(self, node: Any, chain: _Chain) -> None:
+        """Record if a factor of a product is a discount, a mask of ends, or both."""
+        try:
+            factor = node._saved_self if node._saved_self is not None else node._saved_other
+        except RuntimeError:  # the graph was freed
+            return
+        if factor is None or not factor.is_cpu or not 0 < factor.numel() <= _MOST_CELLS or factor.requires_grad:
+            return
+        most, least = float(factor.max()), float(factor.min())
+        known = bool(((factor == 0) | (factor == most)).all())
+        if known and _LEAST_DISCOUNT <= most <= 1.0:
+            chain.masked |= least == 0.0
+            chain.discounted |= most < 1.0
+
+    def _variable(self, frame: FrameType | None, nodes: list[Any]) -> tuple[str, Site | None]:
+        """Return the last variable of the given operations, from the loss to the model, and the line that stores it."""
+        tensors = {} if frame is None else {n: v for n, v in variables(frame).items() if self._has_graph(v)}
+        for node in reversed(nodes):
+            for name, value in tensors.items():
+                statement = stored_by(frame, name) if frame is not None and value.grad_fn is node else None
+                if statement is not None and isinstance(statement, ast.Assign):
+                    made = statement.value
+                    place = (getattr(made, one) for one in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+                    return "" if node is nodes[0] else name, Site(frame.f_code.co_filename, *place)
+        return "", None
+
+    def _has_graph(self, value: Any) -> bool:
+        return isinstance(value, self._scene.torch.Tensor) and value.grad_fn is not None
+
+
+def _errors(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the operands of the errors below a loss; the second is None if only one has a gradient."""
+    queue = [] if node is None else [node]
+    for _ in range(_MOST_NODES):
+        if not queue:
+            return
+        current = queue.pop()
+        name = str(current.name())
+        inner = [following for following, _ in current.next_functions if following is not None]
+        if name.startswith(_ERRORS):
+            yield inner[0] if inner else None, inner[1] if len(inner) > 1 else None
+            if not name.startswith("Sub") or len(inner) > 1:
+                continue
+        if name.startswith(_TO_ERROR):
+            queue += inner[:1] if len(inner) == 2 and inner[0] is inner[1] else inner
