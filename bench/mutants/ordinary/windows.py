@@ -86,7 +86,7 @@ for epoch in range(EPOCHS):
         loss = mse(pred, yb)
         opt.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_value_(net.parameters(), 0.5)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         opt.step()
         train_losses.append(loss.item())
         sizes.append(len(xb))
