@@ -4,6 +4,7 @@
     python bench/mutants/mistakes.py --only moco    those of some programs
     python bench/mutants/mistakes.py --aside        the set kept aside, mistakes_aside.toml
     python bench/mutants/mistakes.py --plain        mistakes_plain.toml, in the programs of the folder plain
+    python bench/mutants/mistakes.py --ordinary     mistakes_ordinary.toml, in those of the folder ordinary
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -23,7 +24,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 PROGRAMS = ROOT / "tests" / "wild" / "programs"
-PLAIN = Path(__file__).with_name("plain")
+SETS = {
+    "": PROGRAMS,
+    "_aside": PROGRAMS,
+    "_plain": Path(__file__).with_name("plain"),
+    "_ordinary": Path(__file__).with_name("ordinary"),
+}
+"""Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("TRUESTEP_WATCH", "0")
 sys.path.append(str(ROOT / "tests" / "support"))
@@ -37,18 +44,23 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="parts of names of programs, with commas between")
-    parser.add_argument("--aside", action="store_true", help="the set that is not read while rules are written")
-    parser.add_argument("--plain", action="store_true", help="the set in programs without a loader or a framework")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--aside", action="store_true", help="the set that is not read while rules are written")
+    sets.add_argument("--plain", action="store_true", help="the set in programs without a loader or a framework")
+    sets.add_argument("--ordinary", action="store_true", help="the set of ordinary work, which has two halves")
+    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
+    if options.half and not options.ordinary:
+        parser.error("--half must be used with --ordinary, the only set with halves")
     warm.install()
     parts = [part for part in options.only.split(",") if part]
-    name = "mistakes_aside.toml" if options.aside else "mistakes_plain.toml" if options.plain else "mistakes.toml"
-    listed = Path(__file__).with_name(name)
-    folder = PLAIN if options.plain else PROGRAMS
+    chosen_set = "_aside" if options.aside else "_plain" if options.plain else "_ordinary" if options.ordinary else ""
+    listed, folder = Path(__file__).with_name(f"mistakes{chosen_set}.toml"), SETS[chosen_set]
     all_mistakes = tomllib.loads(listed.read_text(encoding="utf-8"))["mistake"]
     chosen = [one for one in all_mistakes if not parts or any(part in one["program"] for part in parts)]
+    chosen = [one for one in chosen if options.half in (None, one.get("half"))]
     with ThreadPoolExecutor(options.jobs) as pool:
         paths = sorted({folder / f"{one['program']}.py" for one in chosen})
         originals = dict(zip(paths, pool.map(digest, paths), strict=True))
@@ -58,8 +70,10 @@ def main() -> None:
             print(_shown(row), flush=True)
     valid = [row for row in rows if row["valid"]]
     scores: dict[str, Any] = {"score": share(valid)}
-    if options.aside or options.plain:
+    if chosen_set:
         scores["kind"] = by(valid, lambda row: row["kind"])
+    if options.ordinary:
+        scores["half"] = by(valid, lambda row: row["half"])
     print(json.dumps(scores, indent=1))
     if options.save:
         (RESULTS / f"{listed.stem}.json").write_text(json.dumps(scores | {"mistakes": rows}, indent=1) + "\n")
