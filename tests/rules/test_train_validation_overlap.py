@@ -153,8 +153,11 @@ def test_equal_samples_that_do_not_repeat_by_nature_are_found():
     assert finding.cost == "60 samples are training samples (compared by value), 40 are not"
 
 
-def test_another_evaluation_on_samples_of_its_own_is_quiet():
-    assert found(shared(), shared(3, shared=0, outside=100)) == []
+def test_another_evaluation_on_samples_of_its_own_is_an_excuse_for_a_mixture_without_a_name():
+    clean = shared(3, shared=0, outside=100)
+    assert found(LoaderMet(loader=4, name="mixture"), shared(4), clean) == []
+    (finding,) = found(shared(), clean)
+    assert finding.message == "80 of the 100 samples of `val` were trained on"
 
 
 def test_an_evaluation_that_was_clean_before_its_samples_were_trained_on_is_no_excuse():
@@ -266,6 +269,6 @@ def test_a_part_of_a_split_that_no_statement_reads_is_enough():
     assert judge(TrainValidationOverlap, rows(own=False, unused=True)) != []
 
 
-def test_a_clean_evaluation_on_rows_silences():
+def test_a_clean_evaluation_on_rows_silences_one_without_a_name():
     clean = RowsEvaluated(model=1, site=Site("train.py", 60), table="x_test", samples=100, seen=225)
     assert judge(TrainValidationOverlap, [*rows(), clean]) == []

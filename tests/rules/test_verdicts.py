@@ -516,6 +516,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
     ("term-without-gradient", "no tape", [*MET, CALLED, USED], "finished", "no readable autograd tape"),
+    (
+        "target-with-gradient",
+        "no error",
+        [*MET, CALLED, USED],
+        "finished",
+        "no squared or absolute error",
+    ),
     ("loss-at-chance", "no value of a loss", MANY, "finished", "no loss of one value"),
     (
         "loss-at-chance",

@@ -16,7 +16,7 @@ class PaddingInLoss(Rule):
     ------------
     Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` with an input from an
     ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
-    index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of the rows,
+    index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of rows,
     and is neither ignored nor weighted.
 
     Why it matters

@@ -95,8 +95,8 @@ class TrainValidationOverlap(Rule):
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds without a DataLoader that go on with their weights, samples that repeat
-    naturally, and every run with another evaluation on samples that were never trained on, or that could not be
-    compared.
+    naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
+    on, unless the loader or the table is called ``test`` or the like.
 
     References
     ----------
@@ -170,7 +170,8 @@ class TrainValidationOverlap(Rule):
             return
         for loader, shared in self._leaking.items():
             turning = any(_is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
-            named = _is_held_out(shared, run) and not turning  # an evaluation on other samples does not mend this one
+            held_out = _is_held_out(shared, run) or (_leaks(shared) and is_held_out(run.loader_name(loader)))
+            named = held_out and not turning  # an evaluation on other samples does not mend this one
             if loader not in self._trained and not others and (named or not clean):
                 self._found(loader, shared, run)
         if clean:
@@ -228,12 +229,13 @@ class TrainValidationOverlap(Rule):
         evaluations = run.samples.evaluations
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
-            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples):
+            held_out = one.last.own and is_held_out(one.last.table)
+            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
                 continue
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
-            named = one.last.own and is_held_out(one.last.table) and one.last.rows > one.samples
+            named = held_out and one.last.rows > one.samples
             whole = _is_trained_on(one) and (bool(unread) or named) and one.samples > _LEAST_WHOLE
             if not (whole or _is_mixed(one)):
                 continue

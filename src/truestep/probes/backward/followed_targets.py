@@ -19,7 +19,7 @@ from truestep.probes.backward.terms import leaves_below
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
-_ERRORS = ("MseLossBackward", "L1LossBackward", "SmoothL1LossBackward", "HuberLossBackward", "SubBackward")
+_ERRORS = ("MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 _TO_ERROR = ("Mean", "Sum", "Neg", "Mul", "Div", "Add", "Pow", "Abs", "Squeeze", "View", "ReshapeAlias", "Clamp", "Sub")
 _VALUES = (
     "Add", "Sub", "Mul", "Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "Clone", "Where",
@@ -109,11 +109,13 @@ class FollowedTargets:
 
     def _variable(self, frame: FrameType | None, nodes: list[Any]) -> tuple[str, Site | None]:
         """Return the last variable of the given operations, from the loss to the model, and the line that stores it."""
-        tensors = {} if frame is None else {n: v for n, v in variables(frame).items() if self._has_graph(v)}
+        if frame is None:
+            return "", None
+        tensors: dict[str, Any] = {n: v for n, v in variables(frame).items() if self._has_graph(v)}
         for node in reversed(nodes):
             for name, value in tensors.items():
-                statement = stored_by(frame, name) if frame is not None and value.grad_fn is node else None
-                if statement is not None and isinstance(statement, ast.Assign):
+                statement = stored_by(frame, name) if value.grad_fn is node else None
+                if isinstance(statement, ast.Assign):
                     made = statement.value
                     place = (getattr(made, one) for one in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
                     return "" if node is nodes[0] else name, Site(frame.f_code.co_filename, *place)
@@ -125,16 +127,16 @@ class FollowedTargets:
 
 def _errors(node: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the operands of the errors below a loss; the second is None if only one has a gradient."""
-    queue = [] if node is None else [node]
+    queue = [] if node is None else [(node, False)]
     for _ in range(_MOST_NODES):
         if not queue:
             return
-        current = queue.pop()
+        current, squared = queue.pop()
         name = str(current.name())
         inner = [following for following, _ in current.next_functions if following is not None]
-        if name.startswith(_ERRORS):
-            yield inner[0] if inner else None, inner[1] if len(inner) > 1 else None
-            if not name.startswith("Sub") or len(inner) > 1:
-                continue
-        if name.startswith(_TO_ERROR):
-            queue += inner[:1] if len(inner) == 2 and inner[0] is inner[1] else inner
+        product = name.startswith("Mul") and len(inner) == 2 and inner[0] is inner[1]
+        if inner and (name.startswith(_ERRORS) or (squared and name.startswith("Sub"))):
+            yield inner[0], inner[1] if len(inner) > 1 else None
+        elif name.startswith(_TO_ERROR):
+            squared = squared or product or name.startswith(("Pow", "Abs"))
+            queue += [(one, squared) for one in (inner[:1] if product else inner)]
