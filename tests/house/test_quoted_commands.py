@@ -1,4 +1,4 @@
-"""Commands that pages and messages quote are accepted by the command line: their options, choices and arguments exist."""
+"""The command line accepts the commands that pages and messages quote: their options, choices and arguments exist."""
 
 import contextlib
 import io
