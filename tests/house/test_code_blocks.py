@@ -25,16 +25,16 @@ PAGES = (
     "docs/how-to/several-processes", "docs/how-to/suppress", "docs/reference/post-mortems", "docs/tutorial/inspect",
 )  # fmt: skip
 ELSEWHERE = {
-    "docs/explanation/folklore": "test_listings.py",
-    "docs/how-to/ci": "test_listings.py",
-    "docs/how-to/memory": "test_listings.py",
-    "docs/how-to/notebooks": "test_listings.py",
-    "docs/how-to/pytest": "test_listings.py",
-    "docs/reference/api/supervision": "test_listings.py",
+    "docs/explanation/folklore": "tests/house/test_listings.py",
+    "docs/how-to/ci": "tests/house/test_listings.py",
+    "docs/how-to/memory": "tests/house/test_listings.py",
+    "docs/how-to/notebooks": "tests/watch/test_extension.py",
+    "docs/how-to/pytest": "tests/house/test_listings.py",
+    "docs/reference/api/supervision": "tests/house/test_listings.py",
     "docs/how-to/export": "parsed only",
     "docs/how-to/inference": "parsed only",
 }
-"""Pages whose blocks another test runs."""
+"""Pages whose blocks another test runs; commands and blocks of tutorials with a title are those of tests/examples."""
 PROGRAMS = ("docs/lab/", "docs/rules/")
 """Pages with lines of programs: test_pages.py compares those of the lab, and a rule has its proof."""
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
