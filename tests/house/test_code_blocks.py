@@ -34,13 +34,13 @@ ELSEWHERE = {
     "docs/how-to/export": "parsed only",
     "docs/how-to/inference": "parsed only",
 }
-"""Pages whose blocks another test runs; commands and blocks of tutorials with a title are those of tests/examples."""
+"""Pages with blocks that another test runs. Those of tutorials with a title are run by tests/examples."""
 PROGRAMS = ("docs/lab/", "docs/rules/")
 """Pages with lines of programs: test_pages.py compares those of the lab, and a rule has its proof."""
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMPILES = ("docs/how-to/models", 7)
 COMPILED = [pytest.mark.program, pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")]
-"""For a block that imports the compiler, which takes seconds, and what torch says of its own code then."""
+"""For a block that imports the compiler: it takes seconds, and torch warns about a function that it calls itself."""
 
 
 class Block(nn.Module):
@@ -172,7 +172,7 @@ def mirrored(code, folder):
 
 
 def given(page, code, folder, space):
-    """Return what a block has beside the names of all blocks."""
+    """Return the names of a block that others do not have."""
     more = {}
     if page == "docs/how-to/data":
         files(folder)
@@ -207,7 +207,7 @@ def given(page, code, folder, space):
 
 
 def build(run):
-    """Return what a loop of a page builds before it."""
+    """Return the model and the loader of a loop."""
     model, data = run.model(Net()), TensorDataset(torch.randn(64, 8), torch.randint(0, 10, (64,)))
     run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
     return model, run.loader(data, batch_size=16)

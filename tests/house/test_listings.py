@@ -1,4 +1,4 @@
-"""Listings of pages are run and print what the pages quote: folklore, files of tests, a factory to plan."""
+"""Listings of pages are run, and print the quoted outputs: folklore, files of tests, a factory to plan."""
 
 import contextlib
 import io
@@ -82,7 +82,7 @@ def blocks(page, language="python"):
 
 
 def ran(folder, *command):
-    """Return what a command prints in a terminal of 80 columns."""
+    """Return the output of a command in a terminal of 80 columns."""
     outside = {name: value for name, value in os.environ.items() if name != "TRUESTEP_WATCH"}
     environment = outside | {"COLUMNS": "80", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -43,7 +43,7 @@ def command_line():
 
 
 def refusal(command_line, line):
-    """Return what the command line says against a command, or nothing."""
+    """Return the error of the command line about a command, or an empty string."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()), pytest.raises(SystemExit) as end:
         command_line.main(shlex.split(SYNOPSIS.sub("", line))[1:], prog_name="truestep")
