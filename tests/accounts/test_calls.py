@@ -52,7 +52,7 @@ def test_a_model_without_training_is_fixed():
     teacher = ModelCalled(model=2, site=EVALUATE, training=False, grad=False, tracked=False)
     assert (
         text(*[teacher, *STEP] * 10)
-        == "10 training, train mode; 10 of models without backward passes, eval mode, no gradients"
+        == "10 training, train mode; 10 calls of models without backward passes, eval mode, no gradients"
     )
 
 

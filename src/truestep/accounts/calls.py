@@ -205,7 +205,7 @@ def _text(purpose: str, lines: list[CallLine]) -> str:
     noun = {
         "evaluation": amount(blocks, "evaluation"),
         "step": amount(calls, "other call"),
-        "fixed": f"{calls:,} of models without backward passes",
+        "fixed": f"{amount(calls, 'call')} of models without backward passes",
     }
     graphs = "no gradients" if recorded == {False} else "unused graphs" if recorded == {True} else "some unused graphs"
     first = max(lines, key=lambda line: line.blocks)
