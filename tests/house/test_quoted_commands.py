@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+import yaml
 
 from truestep.cli import COMMANDS, _later
 
@@ -59,6 +60,17 @@ def test_quoted_commands_are_accepted(command_line):
     said = {command: refusal(command_line, command[0]) for command in quoted}
     refused = {key: text for key, text in said.items() if text and (key[1] or not PARTIAL.search(text))}
     assert {(line, *sorted(quoted[line, whole])): text for (line, whole), text in refused.items()} == {}
+
+
+def test_the_hooks_of_the_page_on_ci_are_accepted_with_their_arguments(command_line):
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    entries = {hook["id"]: hook["entry"] for hook in hooks}
+    page = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    used = [hook for block in blocks if "repos" in block for repo in block["repos"] for hook in repo["hooks"]]
+    assert {hook["id"] for hook in used} == set(entries)
+    for hook in used:
+        assert refusal(command_line, shlex.join([*entries[hook["id"]].split(), *hook["args"]])) == ""
 
 
 @pytest.mark.parametrize(
