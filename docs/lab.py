@@ -17,6 +17,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from truestep.exercises.catalogue import PlantedFailure, exercises
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 FOLDER, ASSETS = HERE / "lab", HERE / "assets"
@@ -46,9 +48,10 @@ def page(name: str, one: dict[str, Any]) -> str:
         shown += "".join(f"    {line}".rstrip() + "\n" for line in output.read_text(encoding="utf-8").splitlines())
     parts.append(f"## Run it\n\n{shown.rstrip()}")
     parts.append(f"Data: {one['data']}." if "data" in one else "It needs nothing but `truestep[new]`.")
+    planted = isinstance(exercises()[one["exercise"]], PlantedFailure)
+    task = "find a failure before TrueStep does" if planted else "write a part of it yourself"
     parts.append(
-        "`truestep run` has no finding on it. Then find a failure before TrueStep does, in "
-        f"{one['about']}: `truestep exercise {one['exercise']}`."
+        f"`truestep run` has no finding on it. Then {task}: `truestep exercise {one['exercise']}`, {one['about']}."
     )
     source = (ROOT / one["program"]).read_text(encoding="utf-8")
     parts.append(f"## The program\n\n`{one['program']}`:\n\n```python\n{source.strip()}\n```")

@@ -119,7 +119,7 @@ _RESULT: pytest.StashKey[dict[str, str]] = pytest.StashKey()
 
 @pytest.fixture
 def truestep(request: pytest.FixtureRequest) -> Session:
-    """The session that supervises this test; `findings`, `verdicts` and `steps` are those so far.
+    """The session that supervises this test; `findings` and `verdicts` are those until the last optimizer step.
 
     The test fails on a silent failure, as with the mark `truestep`.
     """

@@ -45,20 +45,20 @@ def test_layers_in_different_modes_are_both_modes():
 
 
 def test_calls_for_each_step_are_no_evaluations():
-    assert text(*[SCORED, *STEP] * 10) == "10 training, train mode; 10 others, eval mode, no gradients"
+    assert text(*[SCORED, *STEP] * 10) == "10 training, train mode; 10 other calls, eval mode, no gradients"
 
 
 def test_a_model_without_training_is_fixed():
     teacher = ModelCalled(model=2, site=EVALUATE, training=False, grad=False, tracked=False)
     assert (
         text(*[teacher, *STEP] * 10)
-        == "10 training, train mode; 10 of models without backward passes, eval mode, no gradients"
+        == "10 training, train mode; 10 calls of models without backward passes, eval mode, no gradients"
     )
 
 
 def test_results_that_are_measured_are_evaluations_in_any_mode_and_of_any_model():
     rollout = ModelCalled(model=1, site=EVALUATE, grad=False, tracked=False)
-    assert text(*[*STEP * 10, rollout] * 3) == "30 training, train mode; 3 others, train mode, no gradients"
+    assert text(*[*STEP * 10, rollout] * 3) == "30 training, train mode; 3 other calls, train mode, no gradients"
     measured = ModelCalled(model=1, site=EVALUATE, use="compared", only_read=True)
     assert text(*[*STEP * 10, measured] * 3).endswith("; 3 evaluations, train mode, unused graphs (train.py:41)")
     average = ModelCalled(model=2, site=EVALUATE, grad=False, tracked=False, use="loss", only_read=True)

@@ -65,6 +65,14 @@ def test_another_optimizer_is_named():
     assert text == "0.1 throughout, no schedule; 0.01 throughout for SGD"
 
 
+def test_a_second_optimizer_of_the_same_kind_is_named_by_its_line():
+    second = OptimizerBuilt(optimizer=2, name="opt", kind="Adam", parameters=(2,), lr=0.1, site=LINE)
+    other = OptimizerStepped(optimizer=2, observed=1, fresh=1)
+    for rate, said in ((0.1, "the same"), (0.2, "0.2 throughout")):
+        text = account(ADAM, second, read(0.1), read(rate, optimizer=2), STEP, STEP, other).entry().text
+        assert text == f"0.1 throughout, no schedule; {said} for Adam (train.py:{LINE.line})"
+
+
 def test_repeated_steps_count():
     run = Progress()
     for event in (ADAM, read(0.1)):

@@ -74,7 +74,11 @@ def test_a_comment_that_allows_the_failure_does_not_pass(tmp_path):
 def test_a_script_that_no_longer_trains_does_not_pass(tmp_path):
     text = PLANTED["sorted-desk"].text().replace("range(1, 16)", "range(1, 1)")
     judgement = judged("sorted-desk", text, tmp_path)
-    assert judgement.answer is Answer.METRIC
+    assert judgement.answer is Answer.UNTRAINED
+
+
+def test_a_script_that_prints_the_goal_does_not_pass(tmp_path):
+    assert judged("lost-best", 'print("test error: 0.5")\n', tmp_path).answer is Answer.UNTRAINED
 
 
 def test_a_script_that_crashes_is_shown_with_its_traceback(tmp_path):
@@ -91,7 +95,7 @@ def test_a_script_that_never_ends_is_stopped(tmp_path):
     assert time.monotonic() - begun < 60
 
 
-REPORT = {"findings": [], "verdicts": [{"rule": "missing-zero-grad"}]}
+REPORT = {"steps": 9, "findings": [], "verdicts": [{"rule": "missing-zero-grad"}]}
 
 
 def finding(rule, severity="error", suppressed=False):

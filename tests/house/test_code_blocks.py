@@ -6,27 +6,41 @@ import shutil
 import struct
 from pathlib import Path
 
+import fsspec
 import pytest
 import torch
 import torchmetrics
 from PIL import Image
+from torch import distributed as dist
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 import truestep
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
-    "data", "debugging", "evaluation", "logging", "models", "own-loop", "resume", "schedules", "settings",
-    "several-processes",
+    "README", "docs/how-to/clusters", "docs/how-to/data", "docs/how-to/debugging", "docs/how-to/evaluation",
+    "docs/how-to/frameworks", "docs/how-to/logging", "docs/how-to/models", "docs/how-to/own-loop",
+    "docs/how-to/remote-storage", "docs/how-to/resume", "docs/how-to/schedules", "docs/how-to/settings",
+    "docs/how-to/several-processes", "docs/how-to/suppress", "docs/reference/post-mortems", "docs/tutorial/inspect",
 )  # fmt: skip
-FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-NOT_RUN = {
-    ("several-processes", 1): "of a training on several devices",
-    ("logging", 0): "the model and the data are left out of it",
-    ("models", 7): "it compiles three models, which takes minutes",
+ELSEWHERE = {
+    "docs/explanation/folklore": "tests/house/test_listings.py",
+    "docs/how-to/ci": "tests/house/test_listings.py",
+    "docs/how-to/memory": "tests/house/test_listings.py",
+    "docs/how-to/notebooks": "tests/watch/test_extension.py",
+    "docs/how-to/pytest": "tests/house/test_listings.py",
+    "docs/reference/api/supervision": "tests/house/test_listings.py",
+    "docs/how-to/export": "parsed only",
+    "docs/how-to/inference": "parsed only",
 }
-"""Reasons, by page and number of the block."""
+"""Pages with blocks that another test runs. Those of tutorials with a title are run by tests/examples."""
+PROGRAMS = ("docs/lab/", "docs/rules/")
+"""Pages with lines of programs: test_pages.py compares those of the lab, and a rule has its proof."""
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMPILES = ("docs/how-to/models", 7)
+COMPILED = [pytest.mark.program, pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")]
+"""For a block that imports the compiler: it takes seconds, and torch warns about a function that it calls itself."""
 
 
 class Block(nn.Module):
@@ -59,10 +73,9 @@ class Net(nn.Module):
 def blocks():
     found = []
     for page in PAGES:
-        for number, code in enumerate(FENCE.findall((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))):
-            reason = NOT_RUN.get((page, number))
-            marks = [pytest.mark.skip(reason=reason)] if reason else []
-            found.append(pytest.param(page, code, id=f"{page}-{number}", marks=marks))
+        for number, code in enumerate(FENCE.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))):
+            marks = COMPILED if (page, number) == COMPILES else []
+            found.append(pytest.param(page, code, id=f"{Path(page).name}-{number}", marks=marks))
     return found
 
 
@@ -133,26 +146,92 @@ def adversaries(run):
     }
 
 
-@pytest.mark.parametrize(("page", "code"), blocks())
-def test_a_block_runs(page, code, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["train.py"])
-    space = names(tmp_path) | {"__name__": "page"}
-    if page == "data":
-        files(tmp_path)
-        space |= {"lengths": [8] * 64, "Bucketed": Pairs}
+class Trainer:
+    """The trainer of a framework."""
+
+    def fit(self, model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+
+def mirrored(code, folder):
+    """Return code with a mirror in memory, which has the checkpoint that the code names."""
+    fsspec.filesystem("memory").store.clear()
+    if "load_weights" in code:
+        run = truestep.Run(out=folder / "mirrored", mirror="memory://bucket/lab", seed=0)
+        model = run.model(Net())
+        run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+        run.save(metric=1.0)
+        run.close()
+        (name,) = {path.split("/")[4] for path in fsspec.filesystem("memory").find("/bucket/lab/checkpoints/")}
+        code = code.replace("step-000500-1-3", name)
+    return code.replace("s3://", "memory://").replace("/scratch/", f"{folder}/scratch/")
+
+
+def given(page, code, folder, space):
+    """Return the names of a block that others do not have."""
+    more = {}
+    if page == "docs/how-to/data":
+        files(folder)
+        more |= {"lengths": [8] * 64, "Bucketed": Pairs}
     if "dataset.split" in code:
-        space["dataset"] = truestep.data.tensors(*space["test_set"].tensors)
+        more["dataset"] = truestep.data.tensors(*space["test_set"].tensors)
     if "x, lengths, y" in code:
-        (tmp_path / "texts.csv").write_text("text\tlabel\n" + "a good film\t1\nbad\t0\n" * 8)
-        space["train"] = space["run"].loader(truestep.data.text("texts.csv", header=True), batch_size=4)
+        (folder / "texts.csv").write_text("text\tlabel\n" + "a good film\t1\nbad\t0\n" * 8)
+        more["train"] = space["run"].loader(truestep.data.text("texts.csv", header=True), batch_size=4)
     if "opt_g" in code:  # two more models, that other loops would not step
-        space |= adversaries(space["run"])
+        more |= adversaries(space["run"])
     if "load_weights(" in code:  # of earlier runs
         space["run"].save(metric=1.0)
         for old in ("old", "lab"):
-            shutil.copytree(tmp_path / "run", tmp_path / "runs" / old, symlinks=True)
+            shutil.copytree(folder / "run", folder / "runs" / old, symlinks=True)
     if "run.model(model)" in code:
-        space |= {"run": truestep.Run(max_epochs=2), "model": Net()}
+        more |= {"run": truestep.Run(max_epochs=2), "model": Net()}
+    if page == "docs/how-to/suppress":
+        more["scheduler"] = torch.optim.lr_scheduler.StepLR(space["optimizer"], 10)
+        space["optimizer"].step()
+    if page == "docs/how-to/clusters":
+        more["train_set"] = space["dataset"]
+    if "dist." in code:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        more |= {"dist": dist, "model": nn.parallel.DistributedDataParallel(Net())}
+    if page == "docs/tutorial/inspect":
+        more["model"] = nn.Sequential(nn.Linear(8, 8))
+    if "session" in code:  # supervises a training outside of a run
+        more |= {"model": Net(), "loader": DataLoader(space["dataset"], batch_size=16), "trainer": Trainer()}
+        more["train"] = more["trainer"].fit
+    return more
+
+
+def build(run):
+    """Return the model and the loader of a loop."""
+    model, data = run.model(Net()), TensorDataset(torch.randn(64, 8), torch.randint(0, 10, (64,)))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+    return model, run.loader(data, batch_size=16)
+
+
+@pytest.mark.parametrize(("page", "code"), blocks())
+def test_a_block_runs(page, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["train.py", *(["--out", "runs/lab"] if page == "docs/how-to/clusters" else [])])
+    space = names(tmp_path) | {"__name__": "page", "build": build}
+    space |= given(page, code, tmp_path, space)
+    if page == "docs/how-to/remote-storage":
+        code = mirrored(code, tmp_path)
+    code = code.replace(
+        'clip_norm=1.0, trackers=("tensorboard",))\n...\n', "clip_norm=1.0)\nmodel, train = build(run)\n"
+    )
+    code = re.sub(r"max_epochs=\d+", "max_epochs=2", code)
     code = code.replace("1000)", "100)").replace("10_000", "100").replace("num_workers=4", "num_workers=0")
     exec(compile(code, "page.py", "exec"), space)
+
+
+def test_every_page_with_code_is_run():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    found = {
+        str(path.relative_to(ROOT).with_suffix("")) for path in pages if FENCE.search(path.read_text(encoding="utf-8"))
+    }
+    assert {page for page in found if not page.startswith(PROGRAMS)} == {*PAGES, *ELSEWHERE}

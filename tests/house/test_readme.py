@@ -152,6 +152,13 @@ def test_links_of_docstrings_lead_from_the_pages_of_the_api():
     assert broken == []
 
 
+def test_the_page_of_run_lists_all_of_its_members():
+    page = (ROOT / "docs" / "reference" / "api" / "run.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"members: \[\n(.+?)\]\n", page, re.DOTALL)
+    names = re.findall(r"\w+", listed)
+    assert sorted(names) == sorted(name for name in dir(truestep.Run) if not name.startswith("_"))
+
+
 @each_page
 def test_make_targets_exist(path):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))

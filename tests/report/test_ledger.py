@@ -37,6 +37,11 @@ def test_long_facts_are_cut_after_a_whole_fact():
     assert line.endswith("1,000 of Adam2, 1,000 of Adam3 …")
 
 
+def test_a_fact_that_fills_half_of_the_line_is_cut_after_a_word():
+    (line,) = shown("320 training in train mode, 8 calls of several models without any backward passes or gradients")
+    assert line.endswith(" models without any …")
+
+
 def test_one_long_fact_is_cut_anywhere():
     (line,) = shown("x" * 100)
     assert len(line) <= 80

@@ -267,6 +267,8 @@ def test_on_paper_facts_are_open_and_controls_are_gone(opened):
     assert not page.locator("header").is_visible()
     assert not page.locator("#manual").is_visible()  # all of its pages are closed
     page.set_viewport_size({"width": 718, "height": 900})  # a sheet of A4 between its margins
+    wide = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.className)"
+    assert page.locator(".patch, .scroll").evaluate_all(wide) == []
     assert page.locator(".score").first.evaluate("(one) => one.scrollWidth <= one.parentElement.clientWidth")
     assert not page.get_by_role("searchbox").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")

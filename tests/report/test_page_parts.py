@@ -328,8 +328,8 @@ def validated(losses):
 def test_a_loss_that_rises_after_its_lowest_value_is_an_alert():
     rising = [2.0, 1.5, 1.0, 1.2, 1.4, 1.5, 1.7, 1.8, 1.9, 2.1]
     assert alerts([("", validated(rising)), ("b", validated(rising))]) == (
-        "`val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 evaluations after it",
-        "b: `val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 evaluations after it",
+        "`val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 later evaluations that were read",
+        "b: `val_loss` was lowest at step 6 (1) and is 2.1 in the last of 7 later evaluations that were read",
     )
 
 
@@ -351,8 +351,18 @@ def test_an_accuracy_that_falls_is_an_alert():
     values = [0.5, 0.7, 0.9, 0.8, 0.8, 0.7, 0.7, 0.6]
     run = lived(60, read={3 * n: [ev.FigureRead(name="accuracy", value=value)] for n, value in enumerate(values)})
     assert alerts([("", run)]) == (
-        "`accuracy` was highest at step 6 (0.9) and is 0.6 in the last of 5 evaluations after it",
+        "`accuracy` was highest at step 6 (0.9) and is 0.6 in the last of 5 later evaluations that were read",
     )
+
+
+def test_a_quotient_that_falls_is_no_alert_unless_it_counts_correct_predictions():
+    def run(name):
+        values = [1.2, 0.9, 0.7, 0.6, 0.5, 0.4, 0.4, 0.4, 0.4]
+        read = {3 * n: [ev.FigureRead(name=name, value=value, batches=4)] for n, value in enumerate(values)}
+        return alerts([("", lived(60, read=read))])
+
+    assert run("total / len(test)") == ()
+    assert len(run("correct / 397")) == 1
 
 
 def test_a_gradient_far_above_its_other_readings_is_an_alert():

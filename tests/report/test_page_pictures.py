@@ -70,6 +70,11 @@ def test_a_picture_ends_long_before_a_schedule_that_is_hundreds_of_runs_long():
     assert chart.caption.endswith("drawn to 20 lengths of the run")
 
 
+def test_a_run_with_more_steps_than_its_schedule_says_both_numbers():
+    chart, _ = drawn(scheduled(20))
+    assert chart.caption.endswith("the run took 99 steps, and it has 20")
+
+
 def test_a_plan_that_goes_on_in_waves_ends_with_its_schedule():
     rates = (0.1, 0.05, 0.0, 0.05, 0.1)
     waves = ev.SchedulerBuilt(

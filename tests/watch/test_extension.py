@@ -1,8 +1,10 @@
 """``%load_ext truestep``: supervised cells and views of sessions, in a shell in this process and in a real notebook."""
 
 import contextlib
+import re
 import sys
 import textwrap
+from pathlib import Path
 
 import nbclient
 import nbformat
@@ -241,3 +243,28 @@ def test_a_notebook_has_the_reports_as_outputs(tmp_path):
     (shown,) = watched
     assert shown.data["text/plain"].rpartition("\n\n")[2].startswith("no failure found")
     assert "truestep-report" in shown.data["text/html"]
+
+
+def test_the_cells_of_the_page_on_notebooks(ipython):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "notebooks.md").read_text(encoding="utf-8")
+    cell, quoted = re.findall(
+        r"^    (%%truestep\n(?:    .*\n|\n(?=    ))+?)\n(    error(?:.*\n)+?)\n", page, re.MULTILINE
+    )[0]
+    ipython.reset(new_session=True)
+    cells = Cells(ipython)
+    cells("%load_ext truestep")
+    cells("import torch, truestep")
+    cells(SETUP)
+    printed = cells("    " + cell).splitlines()
+    expected = textwrap.dedent(quoted).splitlines()[:-1]
+    start = printed.index(expected[0])
+    assert printed[start : start + len(expected)] == expected
+    cells("def train(model, loader):" + textwrap.indent(HEALTHY, "    ") + "\nloader = None")
+    started, trained, stopped = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    cells(started)
+    cells(trained)
+    formats, _ = ipython.display_formatter.format(cells.result.result)
+    assert formats["text/plain"].startswith("no failure found, ")
+    cells(stopped)
+    assert not ipython.user_ns["session"].is_live
+    ipython.run_line_magic("unload_ext", "truestep")

@@ -204,8 +204,8 @@ def _text(purpose: str, lines: list[CallLine]) -> str:
     recorded = {graph for line in lines for _, graph in line.apart}
     noun = {
         "evaluation": amount(blocks, "evaluation"),
-        "step": f"{calls:,} others",
-        "fixed": f"{calls:,} of models without backward passes",
+        "step": amount(calls, "other call"),
+        "fixed": f"{amount(calls, 'call')} of models without backward passes",
     }
     graphs = "no gradients" if recorded == {False} else "unused graphs" if recorded == {True} else "some unused graphs"
     first = max(lines, key=lambda line: line.blocks)

@@ -128,7 +128,7 @@ class Parameters(Account[int]):
         parts += [f"{fates['moved by hand']:,} moved outside of optimizers"] if fates["moved by hand"] else []
         parts += [f"{fates['not trained']:,} not trained"] if fates["not trained"] else []
         parts += [f"{fates['frozen']:,} frozen"] if fates["frozen"] else []
-        parts += [f"{fates['unread']:,} not compared"] if read and fates["unread"] else []
+        parts += [f"{amount(fates['unread'], 'other')} not followed"] if read and fates["unread"] else []
         parts += [f"{len(loads):,} loaded" + (f" ({place(loads[0])})" if loads[0] else "")] if loads else []
         return Entry(", ".join(parts), self._facts(met, values, fates))
 

@@ -135,8 +135,7 @@ class Rates(Account[_Key]):
         counts = self.scheduled()
         text = self._text(lines[0], counts)
         if len(lines) > 1:
-            others = [_range(line) for line in lines[1:]]
-            text += f"; {others[0]} for {lines[1].kind}" if len(others) == 1 else f"; {len(others)} other optimizers"
+            text += _other(lines[0], lines[1]) if len(lines) == 2 else f"; {len(lines) - 1} other optimizers"
         return Entry(text, {"lines": [self._facts(line, counts) for line in lines]})
 
     def _text(self, line: RateLine, counts: dict[int, int]) -> str:
@@ -171,6 +170,13 @@ class Rates(Account[_Key]):
                 for number, schedule in line.schedules.items()
             ],
         }
+
+
+def _other(first: RateLine, other: RateLine) -> str:
+    """Return the rates of a second optimizer, as text after those of the first one."""
+    rates = "the same" if _range(other) == _range(first) and not (first.schedules or other.schedules) else _range(other)
+    where = f" ({place(other.site)})" if other.kind == first.kind and other.site else ""
+    return f"; {rates} for {other.kind}{where}"
 
 
 def _range(line: RateLine) -> str:

@@ -27,6 +27,8 @@ class Answer(enum.StrEnum):
     """It is mended, and another failure of severity error is found."""
     METRIC = "metric"
     """Nothing is found, and the metric is not that of a mended script."""
+    UNTRAINED = "untrained"
+    """Nothing is found, because the script makes no optimizer step."""
     NO_METRIC = "no metric"
     CRASHED = "crashed"
     ENDLESS = "endless"
@@ -69,6 +71,8 @@ def judge_script(exercise: PlantedFailure, path: Path, seconds: float = LIMIT_S)
 def _judged(exercise: PlantedFailure, report: dict[str, Any], metric: float | None) -> ScriptJudgement:
     findings = report["findings"]
     planted = [finding for finding in findings if finding["rule"] == exercise.rule]
+    if not planted and not report["steps"]:
+        return ScriptJudgement(Answer.UNTRAINED, metric)
     off = exercise.rule not in {verdict["rule"] for verdict in report["verdicts"]}
     if planted or off:
         switched_off = off or all(finding["suppressed"] for finding in planted)

@@ -162,6 +162,8 @@ def _fitted(text: str, room: int, *, one_file: bool) -> str:
     if len(text) <= room:
         return text
     cut = max(text.rfind(mark, 0, room - 1) for mark in (", ", "; "))
+    if cut <= room // 2:  # a word, unless it is as long as the line
+        cut = text.rfind(" ", 0, room - 1)
     return text[: cut if cut > room // 2 else room - 2].rstrip(" ,;(") + " …"
 
 

@@ -131,11 +131,11 @@ class GraphCut(Rule):
                 *((Mark(site, missed),) if here else ()),
                 Mark(step.site, f"`{name}` stepped without their gradients"),
             ),
-            unit="tapes",
+            unit="sampled backward passes",
             help=f"remove {by} between these parameters and the loss",
             key=site,
         )
-        draft.cost = f"these {len(cut)} parameters got no gradient in any of the {times} tapes that were read"
+        draft.cost = f"these {len(cut)} parameters got no gradient in any of the {times} backward passes that were read"
         draft.count = draft.total = times
         draft.first_step = first
 

@@ -128,7 +128,9 @@ class LossWithoutParameters(Rule):
             confidence=Confidence.LOW,
             key=number,
         )
-        draft.cost = f"no parameter of `{name}` has had a gradient, or was reached in {tapes} tapes that were read"
+        draft.cost = (
+            f"no parameter of `{name}` has had a gradient, or was reached in {tapes} backward passes that were read"
+        )
         draft.first_step = first
         self._count(number, steps)
 

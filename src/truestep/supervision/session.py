@@ -248,7 +248,7 @@ class Session:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings so far, without suppressed ones."""
+        """Findings until the last optimizer step, or of the whole run after its end; without suppressed ones."""
         if self._summary is not None:
             return self._summary.shown()
         if self._scene is None:
@@ -288,7 +288,7 @@ class Session:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """Verdict of every rule so far, by rule id."""
+        """Verdict of every rule by rule id: until the last optimizer step, or of the whole run after its end."""
         made = self._summary.verdicts if self._summary is not None else self._judge.verdicts()
         return {verdict.rule: verdict for verdict in made}
 

@@ -80,10 +80,11 @@ def show_judgement(
     """Print whether a script is mended, and the next commands."""
     answer, got = judgement.answer, f"{chosen.metric} {judgement.metric}"
     text = {
-        Answer.MENDED: f"mended: no silent failure is found, and the {got} is that of a healthy script",
+        Answer.MENDED: "mended: no silent failure is found, and the result is that of a healthy script",
         Answer.STILL_THERE: "not yet: TrueStep still finds the failure that was planted",
         Answer.ANOTHER: "not yet: the planted failure is mended, and there is another one now",
-        Answer.METRIC: f"not yet: the failure is not found any more, but the {got} is not that of a healthy script",
+        Answer.METRIC: "not yet: the failure is not found any more, but the result is not that of a healthy script",
+        Answer.UNTRAINED: f"not yet: {path} makes no optimizer step: there is no training to judge",
         Answer.NO_METRIC: f'not yet: the script prints no line "{chosen.metric}: NUMBER" any more',
         Answer.CRASHED: f"not yet: {path} ended with an error",
         Answer.ENDLESS: f"not yet: {path} still ran after {seconds:.0f} s, and was stopped",
@@ -103,7 +104,7 @@ def show_judgement(
     if judgement.other:
         _labelled("found", judgement.other, console)
         console.print()
-    if answer in (Answer.STILL_THERE, Answer.METRIC) and judgement.metric is not None:
+    if answer in (Answer.MENDED, Answer.STILL_THERE, Answer.METRIC) and judgement.metric is not None:
         _labelled("result", f"{got}; the goal is {_goal(chosen).removeprefix(chosen.metric + ' of ')}", console)
         console.print()
     name = chosen.name

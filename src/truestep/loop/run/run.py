@@ -69,7 +69,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
 
     Args:
         settings: a `Settings`, or a dataclass that extends it.
-        ****changes: single settings by name, which override those.
+        **changes: single settings by name, which override those.
 
     Raises:
         BadSettings: an invalid setting.

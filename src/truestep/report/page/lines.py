@@ -89,9 +89,10 @@ def number(value: float) -> str:
 
 def _steps(facts: dict[str, Any]) -> _Found:
     for line in facts["lines"]:
-        by = "updates by hand" if line["kind"] == "hand" else f"steps of {line['kind']}"
+        done = amount(line["steps"], "update" if line["kind"] == "hand" else "step")
+        by = "by hand" if line["kind"] == "hand" else f"of {line['kind']}"
         empty = f", {line['without_gradients']:,} without gradients" if line["without_gradients"] else ""
-        yield line["site"], Did("step", f"{line['steps']:,} {by}{empty}")
+        yield line["site"], Did("step", f"{done} {by}{empty}")
 
 
 def _gradients(facts: dict[str, Any]) -> _Found:

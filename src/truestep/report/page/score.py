@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from truestep import events as ev
 from truestep.accounts import Objects
+from truestep.accounts._account import amount
 from truestep.events import Event, Site
 from truestep.findings import Summary
 from truestep.timeline import Passage
@@ -91,7 +92,13 @@ def _move_tail(following: list[Note], notes: list[Note]) -> None:
 
 def _title(passage: Passage) -> str:
     stepped = any(isinstance(event, ev.OptimizerStepped | ev.HandStepped) for event in passage.events)
-    return f"step {passage.step}" if stepped else f"after {passage.step} steps" if passage.step else "before a step"
+    return (
+        f"step {passage.step}"
+        if stepped
+        else f"after {amount(passage.step, 'step')}"
+        if passage.step
+        else "before a step"
+    )
 
 
 def _parts(summary: Summary, step: int) -> dict[Site, str]:

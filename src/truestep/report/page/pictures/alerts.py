@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -23,6 +24,8 @@ _LONG = 100
 """Steps after which a loss should be better than that of a guess."""
 _NO_BETTER = 0.97
 _MOST = 8
+_RISES = re.compile(r"acc|correct|right|hits|f1|auc|auroc|iou|dice|precision|recall", re.IGNORECASE)
+"""Names of figures that are better if they are larger; a quotient without such a name may be a loss."""
 
 
 def alerts(runs: Sequence[tuple[str, Summary]]) -> tuple[str, ...]:
@@ -64,6 +67,8 @@ def _evaluations(timeline: Timeline) -> Iterator[str]:
         values = [value for _, value in points]
         if curve.subject not in ("evaluation loss", "figure") or len(points) < _LEAST_EVALUATIONS:
             continue
+        if curve.subject == "figure" and not _RISES.search(curve.name):
+            continue
         if not all(math.isfinite(value) and value > 0 for value in values):
             continue
         best = min(values) if curve.subject == "evaluation loss" else max(values)
@@ -73,7 +78,7 @@ def _evaluations(timeline: Timeline) -> Iterator[str]:
             word = "lowest" if curve.subject == "evaluation loss" else "highest"
             yield (
                 f"`{curve.name}` was {word} at step {points[place][0]:,} ({number(best)}) and is {number(values[-1])} "
-                f"in the last of {len(after)} evaluations after it"
+                f"in the last of {len(after)} later evaluations that were read"
             )
 
 

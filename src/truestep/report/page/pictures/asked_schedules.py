@@ -56,16 +56,23 @@ def _chart(name: str, built: SchedulerBuilt, rates: Sequence[tuple[int, float]],
     elif end is not None and end > _FAR * steps:
         marks.append(("end of the run", steps))
     where = place(built.site)
-    of = f"{stepped:,} of its {built.horizon:,} steps" if built.horizon else f"{stepped:,} steps of it"
     each = f", one for {distance:,.3g} updates" if round(distance) > 1 else ""
     cut = f", drawn to {_CROWDED:.0f} lengths of the run" if end is not None and end > _CROWDED * steps else ""
     prefix = f"{name}: " if name else ""
     return chart(
         "schedule",
         f"{prefix}{built.kind}, as asked and as run",
-        f"learning rate of the schedule at {where}; the run took {of}{each}{cut}",
+        f"learning rate of the schedule at {where}; the run took {_taken(stepped, built.horizon)}{each}{cut}",
         [Series("as run", rates, dots=True), Series("as asked", asked, dashed=True)],
         marks,
+    )
+
+
+def _taken(stepped: int, horizon: int | None) -> str:
+    if not horizon:
+        return f"{stepped:,} steps of it"
+    return (
+        f"{stepped:,} of its {horizon:,} steps" if stepped <= horizon else f"{stepped:,} steps, and it has {horizon:,}"
     )
 
 

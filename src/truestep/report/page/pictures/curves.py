@@ -25,7 +25,10 @@ _EQUAL = 1e-4
 _TITLES = {
     "loss": ("Loss", "the value that the backward pass began from"),
     "evaluation loss": ("Loss of the evaluations", "variables of the script, after each evaluation"),
-    "figure": ("Figures of the evaluations", "variables and printed quotients of the script, after each evaluation"),
+    "figure": (
+        "Figures of the evaluations",
+        "variables and printed quotients of the script, after each evaluation; the first 64 values",
+    ),
     "rate": ("Learning rate", "of each optimizer and parameter group"),
     "update": ("Size of the update", "norm of the update divided by the norm of the weights, median of the weights"),
     "mixture": (
