@@ -74,14 +74,16 @@ def test_findings_and_the_ledger_of_a_supervised_training_are_shown():
     assert "Part 1" not in text
     assert "No failure found in the 1,000 steps" in card(CONFIG, Facts(supervision=(Supervision(1000),)))
     of_run = CONFIG | {"weights": {"name": "model", "step": 1000}}
-    assert "No failure found in the 1,000 steps before the export" in card(of_run, Facts(supervision=(Supervision(1000),)))
+    text = card(of_run, Facts(supervision=(Supervision(1000),)))
+    assert "No failure found in the 1,000 steps before the export" in text
 
 
 def test_a_training_without_supervision_says_so_in_one_line():
     section = card(CONFIG, Facts()).partition("## Supervision\n\n")[2].partition("\n\n")[0]
-    assert section.splitlines() == [
-        "None: the training before the weights were saved was not supervised by TrueStep, and no failure was looked for."
-    ]
+    assert section == (
+        "None: the training before the weights were saved was not supervised by TrueStep, "
+        "and no failure was looked for."
+    )
 
 
 def test_each_part_of_a_resumed_training_has_its_ledger_and_parts_without_supervision_are_counted():

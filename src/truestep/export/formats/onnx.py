@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 
 from truestep.errors import PackageMissing
 from truestep.export.formats import Loaded, Source
-from truestep.export.refusals import explained, quiet
+from truestep.export.refusals import Line, explained, line_in, quiet
 
 TRACED = True
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -56,7 +57,8 @@ def write(source: Source, path: Path) -> None:
             _name_dimensions(program.model, source.free)
             program.save(path)
     except Exception as error:  # the exporter raises many types
-        raise explained(_first_cause(error), source.model) from error
+        first = _first_cause(error)
+        raise explained(first, source.model, _line_of_operator(source.program, str(first))) from error
 
 
 def _int_mm(self: Any, mat2: Any) -> Any:
@@ -90,6 +92,18 @@ def _first_cause(error: BaseException) -> Exception:
         error = error.__cause__
     assert isinstance(error, Exception)
     return error
+
+
+def _line_of_operator(program: torch.export.ExportedProgram, message: str) -> Line | None:
+    """Return the line of the model that calls the operator in a message of the exporter; None without one."""
+    named = re.search(r"op='([\w.]+)'", message)
+    if named is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nodes = program.run_decompositions().graph.nodes
+    traces = (node.meta.get("stack_trace") for node in nodes if str(node.target).startswith(f"{named[1]}."))
+    return line_in(next(filter(None, traces), ""))
 
 
 def load(path: Path) -> tuple[Loaded, str]:

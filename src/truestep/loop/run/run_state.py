@@ -22,8 +22,8 @@ from truestep.loop.checkpoint.parts import put_back, taken_out, write_parts
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
-from truestep.loop.optim.updates import has_groups_of, load_optimizer
 from truestep.loop.inference.observed import observed_in
+from truestep.loop.optim.updates import has_groups_of, load_optimizer
 from truestep.loop.process.terminal import say
 from truestep.model.freeze import frozen_state, load_frozen_state
 from truestep.seams.divided import gathered
