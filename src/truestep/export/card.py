@@ -24,6 +24,7 @@ _LEFT_OUT = frozenset(
         "alerts",
         "data",
         "device",
+        "export",
         "init_from",
         "keep_last",
         "log_every_n_steps",
