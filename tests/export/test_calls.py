@@ -183,9 +183,7 @@ def test_the_definitions_of_a_script_are_read_and_its_training_does_not_start(sc
 
 
 def test_a_value_that_a_script_computes_is_named(script):
-    with pytest.raises(
-        UsageError, match=r"train_now.py needs text, which the script computes: .* line 23 of "
-    ):
+    with pytest.raises(UsageError, match=r"train_now.py needs text, which the script computes: .* line 23 of "):
         build("train_now:of_text", {})
     with pytest.raises(UsageError, match="no 'loader' among its definitions; the rest was not run") as caught:
         build("train_now:loader", {})

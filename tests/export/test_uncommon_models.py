@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from truestep.errors import ExportDiffers
+from truestep.errors import ExportDiffers, NotExportable
 from truestep.export import export
 from truestep.export.calls import call_from
 from truestep.export.examples import edge_calls
@@ -29,6 +29,7 @@ NOTES = {
 REFUSED = {
     "AlwaysTrain": "not compared: eager raises ValueError for x [1, 4]: Expected more than 1 value per channel",
     "BatchStatistics": "not compared: eager raises ValueError for x [1, 4]: Expected more than 1 value per channel",
+    "NoRunningStatistics": "not compared: eager raises ValueError for x [1, 4]: Expected more than 1 value per channel",
     "OutOfRange": "not compared: eager raises IndexError for x [1, 4]: index out of range in self",
 }
 """Beginnings of the notes on edges that eager refuses."""
@@ -68,3 +69,19 @@ def test_bfloat16_that_onnxruntime_lacks_is_explained(tmp_path):
     assert "Could not find an implementation" in caught.value.expected
     assert caught.value.remedy.startswith("compute in float32, without torch.autocast in forward")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("name", ["ReturnsInput", "NoRunningStatistics", "Scalar", "Condition", "Selected"])
+def test_models_whose_graphs_are_rewritten_for_onnx_give_the_same_outputs(tmp_path, name):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    found = export(getattr(exportable, name)(), tmp_path / "made", to="onnx", batches=[batch_of(name)])
+    assert found.comparison.passed
+
+
+@pytest.mark.program
+def test_batch_statistics_in_eval_mode_are_refused_for_onnx_with_their_line(tmp_path):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    with pytest.raises(NotExportable, match=r"return self\.norm\(self\.layer\(x\)\)") as caught:
+        export(exportable.AlwaysTrain(), tmp_path / "made", to="onnx", batches=[batch_of("AlwaysTrain")])
+    assert caught.value.cause == "batch-statistics"

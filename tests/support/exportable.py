@@ -217,3 +217,17 @@ class ShapeOfSizes(Base):
 class ManyInputs(Base):
     def forward(self, *parts, **options):
         return self.layer(parts[0])
+
+
+class ReturnsInput(Base):
+    def forward(self, x):
+        return {"x": x, "y": self.layer(x)}
+
+
+class NoRunningStatistics(Base):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4, track_running_stats=False)
+
+    def forward(self, x):
+        return self.norm(self.layer(x))

@@ -160,6 +160,13 @@ DISTRIBUTION = Cause(
     "a graph has no values to check, and samples are random",
     "return the parameters, and build the distribution outside; without samples, pass validate_args=False",
 )
+BATCH_STATISTICS = Cause(
+    "batch-statistics",
+    "",
+    "normalises by the statistics of the batch in eval mode",
+    "in ONNX it would use the running statistics, and give other outputs",
+    "leave .train() out of forward, or export to pt2 or aoti",
+)
 SPARSE = Cause(
     "sparse-output",
     "",
