@@ -156,23 +156,11 @@ def test_template_is_exported_at_the_end_and_by_the_command(
     factory, arguments = FACTORIES[name](config, Trained("run").settings)
     torch.save(tuple(inputs_of(config["inputs"])), "inputs.pt")
     given = [part for key, value in arguments.items() for part in ("--argument", f"{key}={value}")]
-    written = ("--inputs", "inputs.pt")
+    given += ["--inputs", "inputs.pt"]
     for to in ("pt2", "safetensors"):
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    "export",
-                    "run/best",
-                    "--model",
-                    f"written_{name}:{factory}",
-                    *given,
-                    "--inputs",
-                    "inputs.pt",
-                    "--to",
-                    to,
-                ]
-            )
+            main(["export", "run/best", "--model", f"written_{name}:{factory}", *given, "--to", to])
         said = capsys.readouterr()
         assert ended.value.code == 0, said.err
         assert "tolerance 1e-04: equal" in said.out

@@ -84,7 +84,7 @@ def _name_dimensions(model: Any, free: Sequence[dict[int, str]]) -> None:
     for value in (*model.graph.inputs, *model.graph.outputs, *(out for node in model.graph for out in node.outputs)):
         if value.shape is None:
             continue
-        dims = [renamed.get(dim.value) if isinstance(dim, onnx_ir.SymbolicDim) else None for dim in value.shape]
+        dims = [renamed.get(str(dim.value)) if isinstance(dim, onnx_ir.SymbolicDim) else None for dim in value.shape]
         if any(dims):
             value.shape = onnx_ir.Shape([name or dim for name, dim in zip(dims, value.shape, strict=True)])
 
