@@ -63,7 +63,9 @@ def test_a_sequence_has_the_scores_of_one_pass_over_it(models, to, tmp_path):
 def test_a_state_in_an_attribute_is_refused_with_its_line(models, tmp_path):
     model = models.Remembering(9, block=24, width=16, layers=1, heads=2)
     model.cache = model.empty(3)
-    with pytest.raises(NotExportable, match=r"scores, self\.cache = super\(\)\.forward\(tokens, self\.cache\)") as caught:
+    with pytest.raises(
+        NotExportable, match=r"scores, self\.cache = super\(\)\.forward\(tokens, self\.cache\)"
+    ) as caught:
         export(model, tmp_path / "made", to="pt2", batches=[torch.randint(0, 9, (3, 1))])
     assert caught.value.cause == "side-effect"
     assert caught.value.remedy == "pass the state as an input, and return its new value as an output"

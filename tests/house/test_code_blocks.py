@@ -1,11 +1,15 @@
 """Python code in the pages runs as it is, with a small model and small data under the names that the pages use."""
 
+import itertools
 import math
 import re
 import shutil
 import struct
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
 import torchmetrics
@@ -17,9 +21,11 @@ import truestep
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (
-    "data", "debugging", "evaluation", "logging", "models", "own-loop", "resume", "schedules", "settings",
-    "several-processes",
+    "data", "debugging", "evaluation", "export", "inference", "logging", "models", "own-loop", "resume", "schedules",
+    "settings", "several-processes",
 )  # fmt: skip
+PROGRAMS = ("export", "inference")
+"""Pages whose blocks take seconds."""
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
     ("several-processes", 1): "of a training on several devices",
@@ -61,7 +67,7 @@ def blocks():
     for page in PAGES:
         for number, code in enumerate(FENCE.findall((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))):
             reason = NOT_RUN.get((page, number))
-            marks = [pytest.mark.skip(reason=reason)] if reason else []
+            marks = [pytest.mark.skip(reason=reason)] if reason else [pytest.mark.program] * (page in PROGRAMS)
             found.append(pytest.param(page, code, id=f"{page}-{number}", marks=marks))
     return found
 
@@ -120,6 +126,43 @@ class Pairs(torch.utils.data.Sampler):
         return len(self.order) // 2
 
 
+class Cached(nn.Module):
+    """Scores of a token, and the cache with it."""
+
+    def forward(self, token, cache):
+        return token, torch.cat((cache, token.float().view(-1, 1, 1, 1, 1).expand(-1, 2, 2, 1, 4)), 3)
+
+
+def trained_runs(folder):
+    """Train the models of the page on inference, in `runs/digits` and `runs/table`, with files to predict."""
+    (folder / "network.py").write_text(
+        "from torch import nn\n\ndef net(features=8, width=10):\n    return nn.Linear(features, width)\n"
+    )
+    rows = [f"{i},{i % 7},{i % 3}" for i in range(40)]
+    (folder / "rows.csv").write_text("\n".join(["id,rooms,price", *rows]) + "\n")
+    table = truestep.data.csv("rows.csv", target="price", standardize=True)
+    digits = truestep.data.tensors(torch.randn(20, 8), torch.arange(20) % 10, std=2.0, classes="0123456789")
+    for name, dataset, features in (("digits", digits, 8), ("table", table, len(table.features))):
+        settings = Sized(out=f"runs/{name}", max_epochs=1, seed=0, width=10 if name == "digits" else 1)
+        with truestep.Run(settings) as run:
+            loader = run.loader(dataset, batch_size=8)
+            model = run.model(nn.Linear(features, settings.width))
+            run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+            for _ in run.epochs():
+                for x, y in run.train(loader, model):
+                    loss = nn.functional.cross_entropy(model(x), y) if name == "digits" else model(x).square().mean()
+                    run.step(loss)
+            run.save(metric=1.0)
+    numpy.save(folder / "d.npy", numpy.ones((3, 8), dtype="f4"))
+
+
+@dataclass
+class Sized(truestep.Settings):
+    """Settings with the width of a model."""
+
+    width: int = 10
+
+
 def adversaries(run):
     """Return a generator and its critic, with optimizers and losses."""
     generator, critic = run.model(Net()), run.model(Net())
@@ -152,6 +195,20 @@ def test_a_block_runs(page, code, tmp_path, monkeypatch):
         space["run"].save(metric=1.0)
         for old in ("old", "lab"):
             shutil.copytree(tmp_path / "run", tmp_path / "runs" / old, symlinks=True)
+    if page == "export":
+        space |= {"islice": itertools.islice, "token": torch.ones(2, 1), "cache": torch.zeros(2, 2, 2, 3, 4)}
+        space["model"] = Cached() if "scores, cache" in code else space["model"]
+        code = code.replace("most_drop=0.01", "most_drop=0.5")  # of a model that was not trained
+    if page == "inference":
+        trained_runs(tmp_path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "network", raising=False)
+        from network import net
+
+        kept = {"trained": truestep.Trained("runs/digits"), "mean": torch.ones(3)}
+        space |= {"net": net, **kept}
+    if "keep_preprocessing" in code:
+        kept["trained"].preprocessing["order"] = "BGR"
     if "run.model(model)" in code:
         space |= {"run": truestep.Run(max_epochs=2), "model": Net()}
     code = code.replace("1000)", "100)").replace("10_000", "100").replace("num_workers=4", "num_workers=0")

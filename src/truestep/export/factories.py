@@ -84,7 +84,9 @@ def imported(target: str) -> Any:
         raise UsageError(
             f"module {name!r} has no {attribute!r}" + ("" if script is None else f" among its definitions; {script}"),
             expected=f"expected one of {', '.join(named[:12])}",
-            remedy="correct the name" if script is None else "name a function or a class of the script",
+            remedy="correct the name"
+            if script is None
+            else "name a function or a class of the script; inputs can be a file of tensors",
         ) from None
 
 
