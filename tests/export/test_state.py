@@ -1,4 +1,4 @@
-"""A model whose state is an input and an output is exported, and gives a sequence one token at a time."""
+"""Models with their state as an input and an output are exported, and give a sequence one token at a time."""
 
 import importlib.util
 import sys

@@ -23,7 +23,7 @@ MODELS = [
 ]
 NOTES = {
     "Remembered": "self.seen changes in forward (",
-    "WithNumber": "forward also returns a value of type float, which is no tensor: the exported model does not",
+    "WithNumber": "forward also returns a value of type float: the exported model returns tensors only",
     "AlwaysTrain": "self.running_mean of norm changes in forward; in the exported model it does not",
 }
 REFUSED = {

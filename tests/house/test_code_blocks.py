@@ -25,7 +25,7 @@ PAGES = (
     "settings", "several-processes",
 )  # fmt: skip
 PROGRAMS = ("export", "inference")
-"""Pages whose blocks take seconds."""
+"""Pages with blocks of several seconds."""
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
     ("several-processes", 1): "of a training on several devices",

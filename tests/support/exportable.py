@@ -109,7 +109,7 @@ class TrainNoise(Base):
 
 
 class PlainList(Base):
-    """Layers that are no part of the model for torch."""
+    """For torch, the layers are outside of the model."""
 
     def __init__(self):
         super().__init__()

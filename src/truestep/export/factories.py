@@ -143,7 +143,7 @@ class _Script:
 
 
 _SCRIPTS: dict[str, _Script] = {}
-"""The scripts whose definitions were read, by name of the module."""
+"""Scripts with definitions that were read, by name of the module."""
 
 
 def _defines(node: ast.stmt) -> bool:

@@ -158,7 +158,7 @@ def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, bool]:
     """Call a model twice with the same inputs and random states.
 
     Returns:
-        Notes on changes of attributes and outputs that are no tensors; True if the outputs need plain containers; True
+        Notes on changed attributes and on outputs other than tensors; True if the outputs need plain containers; True
         if both calls gave the same outputs.
 
     Raises:
@@ -186,7 +186,7 @@ def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, bool]:
         for change in changes
     ]
     notes += [
-        f"forward also returns a value of type {kind}, which is no tensor: the exported model does not"
+        f"forward also returns a value of type {kind}: the exported model returns tensors only"
         for kind in others(first)
     ]
     found = compared(leaves(held), leaves(again))
