@@ -23,6 +23,7 @@ MODELS = [
 ]
 NOTES = {
     "Remembered": "self.seen changes in forward (",
+    "KeepsOutput": "self.last changes in forward (",
     "WithNumber": "forward also returns a value of type float: the exported model returns tensors only",
     "AlwaysTrain": "self.running_mean of norm changes in forward; in the exported model it does not",
 }

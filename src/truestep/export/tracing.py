@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import ExportedProgram
+from torch.utils._pytree import tree_map
 
 from truestep.errors import BadInputs, NotExportable
 from truestep.export import causes
@@ -172,7 +173,7 @@ def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, bool]:
     if any(leaf.layout != torch.strided or leaf.is_nested for leaf in leaves(plain(first))):
         raise refusal(causes.SPARSE, None, name=f"forward of {type(model).__name__}")
     changes, drew = watch.changes(), watch.drew
-    held = copy.deepcopy(plain(first)) if changes else plain(first)
+    held = tree_map(lambda leaf: leaf.detach().clone(), plain(first))  # the model may keep it, and change it
     torch.random.set_rng_state(state)
     again = plain(_call(model, call.copied()))
     if drew and not _same(held, again):
