@@ -44,7 +44,9 @@ class Model:
         given = body.get("inputs") if isinstance(body, dict) else None
         if not isinstance(given, dict) or sorted(given) != sorted(names):
             got = ", ".join(given) if isinstance(given, dict) else "none"
-            raise Refused(f"the body must be JSON with inputs by name: expected {', '.join(names)}, got {got or 'none'}")
+            raise Refused(
+                f"the body must be JSON with inputs by name: expected {', '.join(names)}, got {got or 'none'}"
+            )
         arrays = []
         for each in self.config["inputs"]:
             try:
