@@ -66,6 +66,61 @@ class Writer(nn.Module):
         return self.head(self.norm(x))
 
 
+class Cached(nn.Module):
+    """A character model that reads one token at a time: what it keeps of earlier ones is an input, and an output.
+
+    A cache has the shape (batch, 2 * layers, heads, earlier tokens, width of a head): keys and values of each layer.
+    """
+
+    def __init__(self, characters: int, block: int = 64, width: int = 128, layers: int = 2, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.character, self.place = nn.Embedding(characters, width), nn.Embedding(block, width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * layers))
+        self.projections = nn.ModuleList(nn.Linear(width, 3 * width) for _ in range(layers))
+        self.outputs = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.wide = nn.ModuleList(nn.Linear(width, 4 * width) for _ in range(layers))
+        self.narrow = nn.ModuleList(nn.Linear(4 * width, width) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, characters)
+
+    def empty(self, batch: int) -> torch.Tensor:
+        """Return the cache of no token."""
+        width = self.character.embedding_dim // self.heads
+        return torch.zeros(batch, 2 * len(self.wide), self.heads, 0, width)
+
+    def forward(self, tokens: torch.Tensor, cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return scores of shape (batch, tokens, characters), and the cache with the tokens.
+
+        Args:
+            tokens: of shape (batch, tokens), in general one.
+            cache: of the tokens before.
+        """
+        count, past = tokens.shape[1], cache.shape[3]
+        x = self.character(tokens) + self.place.weight[past : past + count]
+        seen = torch.ones(count, past + count, dtype=torch.bool).tril(past)
+        kept = []
+        for at in range(len(self.wide)):
+            split = self.projections[at](self.norms[2 * at](x)).unflatten(2, (3, self.heads, -1)).transpose(1, 3)
+            query, key, value = split.unbind(2)
+            key, value = torch.cat((cache[:, 2 * at], key), 2), torch.cat((cache[:, 2 * at + 1], value), 2)
+            kept += [key, value]
+            mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+            x = x + self.outputs[at](mixed.transpose(1, 2).flatten(2))
+            x = x + self.narrow[at](functional.gelu(self.wide[at](self.norms[2 * at + 1](x))))
+        return self.head(self.norm(x)), torch.stack(kept, 1)
+
+
+class Remembering(Cached):
+    """The same model with its cache in an attribute, which no graph can have."""
+
+    cache: torch.Tensor
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        """Return the scores of one more token."""
+        scores, self.cache = super().forward(tokens, self.cache)
+        return scores
+
+
 def cnn(folder: Path) -> Trained:
     """The convolutional network of `truestep new images`, on FashionMNIST."""
     place = folder / "fashion-mnist"
@@ -111,6 +166,34 @@ def characters(folder: Path) -> Trained:
     return Trained(model, list(_batches(test, 32, 4)), _accuracy)
 
 
+def cached(folder: Path) -> Trained:
+    """The character model with a cache, on plays of Shakespeare: tokens with the caches of different lengths."""
+    train, test = data.tokens(folder / "tinyshakespeare/input.txt", block=64).split(0.9)
+    model = Cached(len(train.classes))
+    _train(model, train, 40, lambda x, y: functional.cross_entropy(_scores(model, x).flatten(0, 1), y.flatten()))
+    batches = []
+    with torch.no_grad():
+        for (tokens, after), past in zip(_batches(test, 32, 4), (5, 17, 31, 63), strict=True):
+            cache = model.empty(len(tokens))
+            for at in range(past):
+                cache = model(tokens[:, at : at + 1], cache)[1]
+            batches.append((tokens[:, past : past + 1], cache, after[:, past : past + 1]))
+    return Trained(model, batches, _accuracy)
+
+
+def remembering(folder: Path) -> Trained:
+    """The character model with its cache in an attribute."""
+    trained = cached(folder)
+    model = Remembering(int(trained.model.head.out_features))  # type: ignore[union-attr]
+    model.load_state_dict(trained.model.state_dict())
+    tokens, model.cache, after = trained.batches[0]
+    return Trained(model, [(tokens, after)], _accuracy)
+
+
+def _scores(model: Cached, tokens: torch.Tensor) -> torch.Tensor:
+    return model(tokens, model.empty(len(tokens)))[0]
+
+
 def transformers(folder: Path) -> Trained:
     """A classifier of transformers, made from a configuration, on the reviews."""
     from transformers import BertConfig, BertForSequenceClassification
@@ -139,6 +222,8 @@ MODELS: dict[str, Callable[[Path], Trained]] = {
     "FashionMNIST MLP": mlp,
     "reviews, lengths vary": reviews,
     "character transformer": characters,
+    "characters one by one": cached,
+    "cache in an attribute": remembering,
     "BERT from a configuration": transformers,
 }
 

@@ -1,4 +1,4 @@
-"""Exports of five models on real data to each format: time, size, and the largest difference from eager.
+"""Exports of models on real data to each format: time, size, and the largest difference from eager.
 
     python bench/export.py --save
     python bench/export.py --formats int8-pt2 int8-onnx --save

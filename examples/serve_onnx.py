@@ -40,11 +40,18 @@ class Model:
 
     def read(self, body: dict) -> list[np.ndarray]:
         """Return the inputs of a request, checked against config.json."""
+        names = [each["name"] for each in self.config["inputs"]]
+        given = body.get("inputs") if isinstance(body, dict) else None
+        if not isinstance(given, dict) or sorted(given) != sorted(names):
+            got = ", ".join(given) if isinstance(given, dict) else "none"
+            raise Refused(
+                f"the body must be JSON with inputs by name: expected {', '.join(names)}, got {got or 'none'}"
+            )
         arrays = []
         for each in self.config["inputs"]:
             try:
-                array = np.asarray(body["inputs"][each["name"]], dtype=each["dtype"])
-            except (KeyError, TypeError, ValueError) as error:
+                array = np.asarray(given[each["name"]], dtype=each["dtype"])
+            except (TypeError, ValueError) as error:
                 raise Refused(f"input {each['name']!r} must be {each['dtype']} numbers of {each['shape']}") from error
             fits = array.ndim == len(each["shape"]) and all(
                 isinstance(size, str) or size == got for size, got in zip(each["shape"], array.shape, strict=True)
@@ -97,8 +104,10 @@ def application(folder: Path, threads: int = 1) -> Starlette:
             return JSONResponse({"error": f"more than {LARGEST_BODY} bytes"}, 413)
         try:
             outputs = await model.answer(model.read(json.loads(body)))
-        except (Refused, json.JSONDecodeError) as error:
+        except Refused as error:
             return JSONResponse({"error": str(error)}, 400)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            return JSONResponse({"error": f"the body must be JSON: {error}"}, 400)
         except asyncio.QueueFull:
             return JSONResponse({"error": "too many requests wait"}, 503, {"Retry-After": "1"})
         except TimeoutError:

@@ -11,6 +11,7 @@ from torch import nn
 from truestep import Run, data
 from truestep.cli import main
 from truestep.config import Options
+from truestep.errors import BadCheckpoint, BadPart
 from truestep.supervision import Session
 
 NETWORK = """
@@ -79,6 +80,7 @@ def test_a_checkpoint_is_exported_with_its_average(folder, capsys):
     assert "| loss | " in card
     assert "| seed | `1` |" in card
     assert "largest difference 0, relative 0, tolerance 1e-04" in card
+    assert "None: the training before the weights were saved was not supervised" in card
     from safetensors.torch import load_file
 
     weights = load_file(place / "runs/lab/export/safetensors/model.safetensors")
@@ -122,24 +124,97 @@ def test_a_run_exports_its_current_weights(tmp_path, capsys):
     assert "equal to eager in" in capsys.readouterr().err
 
 
+SCALAR = """
+from torch import nn
+
+def net():
+    return nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1))
+"""
+
+
+def train(out, *, epochs, resume=None):
+    """Train for some epochs of 3 steps under supervision, with a failure; return the model, a loader and the run."""
+    torch.manual_seed(0)
+    run = Run(out=out, seed=1, max_epochs=epochs, progress=False, resume=resume, device="cpu")
+    loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12)), batch_size=4)
+    model = run.model(nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1)))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+    for epoch in run.epochs():
+        for x, y in run.train(loader, model):
+            run.step((model(x) - y).square().mean())  # (4, 1) and (4,)
+        run.save(metric=epoch)
+    return model, loader, run
+
+
 @pytest.mark.program
 def test_the_card_of_a_supervised_run_has_its_findings(tmp_path, capsys):
-    with Session(Options()) as session, Run(out=tmp_path / "run", seed=1, max_epochs=3, progress=False) as run:
-        loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12)), batch_size=4)
-        model = run.model(nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1)))
-        run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
-        for _ in run.epochs():
-            for x, y in run.train(loader, model):
-                run.step((model(x) - y).square().mean())  # (4, 1) and (4,)
+    with Session(Options()) as session:
+        model, loader, run = train(tmp_path / "run", epochs=3)
         found = run.export(model, loader)
         assert "calls" in session.ledger_so_far()
         assert "eval" not in session.ledger_so_far()["calls"]  # the calls of the export are no part of the training
+        run.close()
     text = (found.folder / "README.md").read_text()
     assert "1 failure found in the 9 steps before the export" in text
     assert "| broadcast-target |" in text
     assert "test_export.py:" in text
     assert "9 training, train mode" in text
     assert [finding.rule for finding in session.stop().shown()] == ["broadcast-target"]
+
+
+@pytest.mark.program
+def test_the_card_of_a_checkpoint_has_the_findings_of_its_training_also_after_a_resume(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "scalar_network.py").write_text(SCALAR)
+    torch.save([torch.randn(6, 4)], tmp_path / "inputs.pt")
+    given = ("--model", "scalar_network:net", "--inputs", "inputs.pt", "--to", "safetensors")
+    with Session(Options()):
+        train("runs/lab", epochs=2)[2].close()
+    assert call("runs/lab/last", *given) == 0
+    text = (tmp_path / "runs/lab/export/safetensors/README.md").read_text()
+    assert "1 failure found in the 6 steps before the weights were saved" in text
+    assert "| broadcast-target |" in text
+    assert "6 training, train mode" in text
+
+    train("runs/lab", epochs=3, resume="auto")[2].close()  # without supervision
+    assert call("runs/lab/last", *given) == 0
+    text = (tmp_path / "runs/lab/export/safetensors/README.md").read_text()
+    assert "1 failure found in 6 of the 9 steps before the weights were saved" in text
+
+    with Session(Options()):
+        train("runs/lab", epochs=4, resume="auto")[2].close()
+    assert call("runs/lab/last", *given) == 0
+    text = (tmp_path / "runs/lab/export/safetensors/README.md").read_text()
+    assert "1 failure found in 9 of the 12 steps before the weights were saved" in text
+    assert "Part 1 of 2, 6 steps:" in text
+    assert "Part 2 of 2, 3 steps:" in text
+
+
+@pytest.mark.program
+def test_a_run_exports_its_best_checkpoint(tmp_path, capsys):
+    model, loader, run = train(tmp_path / "run", epochs=3)
+    found = run.export(model, loader, best=True)
+    assert found.config["weights"] == {
+        "checkpoint": "step-000003", "name": "model", "step": 3, "epoch": 1, "metric": 0.0,
+    }  # fmt: skip
+    from safetensors.torch import load_file
+
+    weights = load_file(tmp_path / "run/checkpoints/step-000003/model.safetensors")
+    written = torch.export.load(found.file).state_dict
+    assert all(torch.equal(written[name], value) for name, value in weights.items())
+    assert not torch.equal(weights["0.weight"], model[0].weight)
+    with pytest.raises(BadPart, match="is not a model of the run"):
+        run.export(nn.Linear(4, 1), loader, best=True)
+    run.close()
+
+
+def test_a_run_without_a_metric_has_no_best_checkpoint(tmp_path):
+    with Run(out=tmp_path / "run", seed=1, max_epochs=1, device="cpu", progress=False) as run:
+        loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12, 1)), batch_size=5)
+        model = run.model(nn.Linear(4, 1))
+        with pytest.raises(BadCheckpoint, match="has a metric"):
+            run.export(model, loader, best=True)
 
 
 @pytest.mark.program

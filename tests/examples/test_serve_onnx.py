@@ -98,9 +98,11 @@ def test_many_clients_get_their_own_answers(server):
         ({"inputs": {"x": [[1, 2, 3]]}}, 400, "must have shape ['batch', 4], got [1, 3]"),
         ({"inputs": {"x": []}}, 400, "must have shape"),
         ({"inputs": {"x": [[1, 2, 3, "four"]]}}, 400, "must be float32 numbers"),
-        ({"inputs": {}}, 400, "input 'x' must be"),
+        ({"inputs": {}}, 400, "expected x, got none"),
         ({"inputs": {"x": [[0, 0, 0, 0]] * 65}}, 400, "must have shape"),
-        (b"no json", 400, "Expecting value"),
+        ({"inputs": {"y": [[1, 2, 3, 4]]}}, 400, "expected x, got y"),
+        ([1], 400, "the body must be JSON with inputs by name"),
+        (b"no json", 400, "the body must be JSON: Expecting value"),
         (b"[" * ((1 << 20) + 1), 413, "more than 1048576 bytes"),
     ],
 )

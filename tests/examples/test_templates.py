@@ -6,12 +6,15 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from PIL import Image
 from programs import DATA, supervise
 
-from truestep import templates
+from truestep import Trained, templates
+from truestep.cli import main
 
 FEW = {
     "digits": ["--max-epochs", "3"],
@@ -22,7 +25,7 @@ FEW = {
     "spiral": ["--max-epochs", "10"],
 }
 NEEDS = {"images": "fashion-mnist", "table": "housing", "text": "rt-polarity", "tokens": "tinyshakespeare"}
-LONGEST = 120
+LONGEST = 123
 SLOW = {"images"}
 
 
@@ -102,6 +105,87 @@ def test_template_is_quiet_under_supervision_and_learns(
     if name == "spiral":
         with Image.open(out / "spiral.gif") as picture:
             assert (picture.n_frames, picture.size) == (5, (320, 320))
+
+
+FACTORIES = {
+    "digits": lambda *_: ("net", {}),
+    "images": lambda *_: ("Net", {}),
+    "table": lambda config, settings: (
+        "net",
+        {"features": config["inputs"][0]["shape"][1], "width": settings["width"]},
+    ),
+    "text": lambda config, _: ("Bag", {"words": len(config["preprocessing"]["vocab"])}),
+    "tokens": lambda config, settings: (
+        "Writer",
+        {"characters": len(config["preprocessing"]["classes"])}
+        | {name: settings[name] for name in ("block", "width", "layers")},
+    ),
+    "spiral": lambda _, settings: ("net", {"width": settings["width"]}),
+}
+"""Factory of each template with its arguments, for `config.json` and the settings of a run."""
+
+
+def inputs_of(described: list[dict[str, Any]]) -> list[torch.Tensor]:
+    """Return inputs with the names, types and shapes of an export, five samples of length 8."""
+    sizes = {"batch": 5, "length": 8}
+    shapes = [[sizes.get(size, size) for size in each["shape"]] for each in described]
+    kinds = [getattr(torch, each["dtype"]) for each in described]
+    return [
+        torch.randn(shape) if kind.is_floating_point else torch.full(shape, 8 if len(shape) == 1 else 2, dtype=kind)
+        for shape, kind in zip(shapes, kinds, strict=True)
+    ]
+
+
+@pytest.mark.program
+def test_template_is_exported_at_the_end_and_by_the_command(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SystemExit):
+        main(["new", name, f"written_{name}.py"])
+    assert f"python written_{name}.py --resume auto --export onnx" in Path(f"written_{name}.py").read_text("utf-8")
+    data = ["--data", str(DATA)] if name in NEEDS else []
+    command = [sys.executable, f"written_{name}.py", *FEW[name], *data, "--out", "run"]
+    done = subprocess.run([*command, "--export", "onnx"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "model.onnx: equal to eager in " in done.stderr
+    config = json.loads(Path("run/export/onnx/config.json").read_text(encoding="utf-8"))
+    assert config["weights"]["checkpoint"].startswith("step-")  # the best one
+    factory, arguments = FACTORIES[name](config, Trained("run").settings)
+    torch.save(tuple(inputs_of(config["inputs"])), "inputs.pt")
+    given = [part for key, value in arguments.items() for part in ("--argument", f"{key}={value}")]
+    given += ["--inputs", "inputs.pt"]
+    for to in ("pt2", "safetensors"):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["export", "run/best", "--model", f"written_{name}:{factory}", *given, "--to", to])
+        said = capsys.readouterr()
+        assert ended.value.code == 0, said.err
+        assert "tolerance 1e-04: equal" in said.out
+    sys.modules.pop(f"written_{name}")
+
+
+@pytest.mark.program
+def test_a_finished_template_is_exported_without_further_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUESTEP_WATCH", "1")
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, str(templates.FOLDER / "digits.py"), "--max-epochs", "2", "--no-progress"]
+    subprocess.run(command, capture_output=True, check=True)
+    logged = Path("runs/digits/metrics.jsonl").read_bytes()
+    done = subprocess.run(
+        [*command, "--resume", "auto", "--export", "pt2"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "with changes" not in done.stderr
+    assert done.stdout == ""
+    assert Path("runs/digits/metrics.jsonl").read_bytes() == logged
+    card = Path("runs/digits/export/pt2/README.md").read_text(encoding="utf-8")
+    assert re.search(r"No failure found in the \d\d steps before the weights were saved", card)
+    assert "| export |" not in card
 
 
 @pytest.mark.parametrize("name", templates.ORDER)

@@ -1,5 +1,7 @@
 """Inputs of models from batches of every kind, free dimensions and edge shapes."""
 
+import sys
+
 import numpy
 import pytest
 import torch
@@ -136,12 +138,63 @@ def test_types_and_numbers_of_outputs_are_compared():
     assert compared([torch.ones(2)], [])["fault"] == "0 outputs, expected 1"
 
 
-def test_a_script_with_a_training_is_not_imported(tmp_path, monkeypatch):
+SCRIPT = """
+from __future__ import annotations
+
+import truestep as ts
+from torch import nn
+
+WIDTH = 2 * 4
+text = "abc".upper()
+later = text
+
+class Net(nn.Linear):
+    wide: Wide | None = None
+
+    def __init__(self):
+        super().__init__(4, WIDTH)
+
+def net(width):
+    return nn.Linear(4, width)
+
+def of_text():
+    return nn.Linear(4, len(text))
+
+run = ts.Run()
+raise SystemExit("the script runs")
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "train_now.py").write_text("import truestep as ts\nrun = ts.Run()\ndef net(): ...\n")
-    with pytest.raises(UsageError, match=r"would start the training in .*train_now\.py, line 2"):
-        build("train_now:net", {})
+    monkeypatch.delitem(sys.modules, "train_now", raising=False)
+    (tmp_path / "train_now.py").write_text(SCRIPT)
+    yield tmp_path / "train_now.py"
+    sys.modules.pop("train_now", None)
+
+
+def test_the_definitions_of_a_script_are_read_and_its_training_does_not_start(script):
+    assert build("train_now:net", {"width": 3}).out_features == 3
+    assert build("train_now:Net", {}).out_features == 8
+    assert sys.modules["train_now"].__file__ == str(script)
+    assert not hasattr(sys.modules["train_now"], "run")
+
+
+def test_a_value_that_a_script_computes_is_named(script):
+    with pytest.raises(UsageError, match=r"train_now.py needs text, which the script computes: .* line 23 of "):
+        build("train_now:of_text", {})
+    with pytest.raises(UsageError, match="no 'loader' among its definitions; the rest was not run") as caught:
+        build("train_now:loader", {})
+    assert caught.value.expected == "expected one of Net, net, of_text"
+
+
+def test_a_definition_that_cannot_be_made_without_the_script_is_an_error(script):
+    script.write_text("import truestep as ts\nsizes = tuple(range(3))\ndef net(width=sizes[0]): ...\nrun = ts.Run()\n")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="needs sizes, which the script computes"):
+            build("train_now:net", {})
 
 
 @pytest.mark.parametrize(

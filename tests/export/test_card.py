@@ -65,10 +65,35 @@ def test_paths_are_left_out_and_the_code_is_named():
 
 
 def test_findings_and_the_ledger_of_a_supervised_training_are_shown():
-    ledger = {"calls": "40 training, train mode", "samples": "shuffled"}
-    text = card(CONFIG, Facts(supervision=Supervision(40, [("stale-loss", "read | late", "train.py:7")], ledger)))
-    assert "1 failure found in the 40 steps before the export, under TrueStep's supervision." in text
+    ledger = {"calls": "1,000 training, train mode", "samples": "shuffled"}
+    found = Supervision(1000, [("stale-loss", "read | late", "train.py:7")], ledger)
+    text = card(CONFIG, Facts(supervision=(found,)))
+    assert "1 failure found in the 1,000 steps before the weights were saved, under TrueStep's supervision." in text
     assert "| stale-loss | read \\| late | train.py:7 |" in text
-    assert "calls    40 training, train mode\nsamples  shuffled\n" in text
-    assert "No failure found in the 1,000 steps" in card(CONFIG, Facts(supervision=Supervision(1000)))
-    assert "## Supervision" not in card(CONFIG, Facts())
+    assert "calls    1,000 training, train mode\nsamples  shuffled\n" in text
+    assert "Part 1" not in text
+    assert "No failure found in the 1,000 steps" in card(CONFIG, Facts(supervision=(Supervision(1000),)))
+    of_run = CONFIG | {"weights": {"name": "model", "step": 1000}}
+    text = card(of_run, Facts(supervision=(Supervision(1000),)))
+    assert "No failure found in the 1,000 steps before the export" in text
+
+
+def test_a_training_without_supervision_says_so_in_one_line():
+    section = card(CONFIG, Facts()).partition("## Supervision\n\n")[2].partition("\n\n")[0]
+    assert section == (
+        "None: the training before the weights were saved was not supervised by TrueStep, "
+        "and no failure was looked for."
+    )
+
+
+def test_each_part_of_a_resumed_training_has_its_ledger_and_parts_without_supervision_are_counted():
+    failure = ("stale-loss", "read late", "train.py:7")
+    first = Supervision(400, (failure,), {"calls": "400 training"}, ranks=2)
+    second = Supervision(500, (failure,), {"calls": "500 training"}, limit="close reading given up at step 9")
+    text = card(CONFIG, Facts(supervision=(first, second)))
+    assert "1 failure found in 900 of the 1,000 steps before the weights were saved" in text
+    assert text.count("| stale-loss |") == 1
+    assert "Part 1 of 2, 400 steps:\n\n```text\ncalls  400 training\n```" in text
+    assert "Part 2 of 2, 500 steps:\n\n```text\ncalls  500 training\n```" in text
+    assert "These are observations of the first of 2 processes." in text
+    assert "Not everything was observed: close reading given up at step 9." in text

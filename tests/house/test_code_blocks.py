@@ -1,12 +1,17 @@
 """Python code in the pages runs as it is, with a small model and small data under the names that the pages use."""
 
+import itertools
 import math
 import re
+import runpy
 import shutil
 import struct
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import fsspec
+import numpy
 import pytest
 import torch
 import torchmetrics
@@ -20,9 +25,10 @@ import truestep
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "README", "docs/how-to/clusters", "docs/how-to/data", "docs/how-to/debugging", "docs/how-to/evaluation",
-    "docs/how-to/frameworks", "docs/how-to/logging", "docs/how-to/models", "docs/how-to/own-loop",
-    "docs/how-to/remote-storage", "docs/how-to/resume", "docs/how-to/schedules", "docs/how-to/settings",
-    "docs/how-to/several-processes", "docs/how-to/suppress", "docs/reference/post-mortems", "docs/tutorial/inspect",
+    "docs/how-to/export", "docs/how-to/frameworks", "docs/how-to/inference", "docs/how-to/logging",
+    "docs/how-to/models", "docs/how-to/own-loop", "docs/how-to/remote-storage", "docs/how-to/resume",
+    "docs/how-to/schedules", "docs/how-to/settings", "docs/how-to/several-processes", "docs/how-to/suppress",
+    "docs/reference/post-mortems", "docs/tutorial/inspect",
 )  # fmt: skip
 ELSEWHERE = {
     "docs/explanation/folklore": "tests/house/test_listings.py",
@@ -31,13 +37,13 @@ ELSEWHERE = {
     "docs/how-to/notebooks": "tests/watch/test_extension.py",
     "docs/how-to/pytest": "tests/house/test_listings.py",
     "docs/reference/api/supervision": "tests/house/test_listings.py",
-    "docs/how-to/export": "parsed only",
-    "docs/how-to/inference": "parsed only",
 }
 """Pages with blocks that another test runs. Those of tutorials with a title are run by tests/examples."""
 PROGRAMS = ("docs/lab/", "docs/rules/")
 """Pages with lines of programs: test_pages.py compares those of the lab, and a rule has its proof."""
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SECONDS = ("docs/how-to/export", "docs/how-to/inference")
+"""Pages with blocks of several seconds."""
 COMPILES = ("docs/how-to/models", 7)
 COMPILED = [pytest.mark.program, pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")]
 """For a block that imports the compiler: it takes seconds, and torch warns about a function that it calls itself."""
@@ -74,7 +80,7 @@ def blocks():
     found = []
     for page in PAGES:
         for number, code in enumerate(FENCE.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))):
-            marks = COMPILED if (page, number) == COMPILES else []
+            marks = COMPILED if (page, number) == COMPILES else [pytest.mark.program] * (page in SECONDS)
             found.append(pytest.param(page, code, id=f"{Path(page).name}-{number}", marks=marks))
     return found
 
@@ -133,6 +139,45 @@ class Pairs(torch.utils.data.Sampler):
         return len(self.order) // 2
 
 
+class Cached(nn.Module):
+    """Scores of a token, and the cache with it."""
+
+    def forward(self, token, cache):
+        return token, torch.cat((cache, token.float().view(-1, 1, 1, 1, 1).expand(-1, 2, 2, 1, 4)), 3)
+
+
+def trained_runs(folder):
+    """Train the models of the page on inference, with files to predict. Return the names that its blocks use."""
+    (folder / "network.py").write_text(
+        "from torch import nn\n\ndef net(features=8, width=10):\n    return nn.Linear(features, width)\n"
+    )
+    rows = [f"{i},{i % 7},{i % 3}" for i in range(40)]
+    (folder / "rows.csv").write_text("\n".join(["id,rooms,price", *rows]) + "\n")
+    table = truestep.data.csv("rows.csv", target="price", standardize=True)
+    digits = truestep.data.tensors(torch.randn(20, 8), torch.arange(20) % 10, std=2.0, classes="0123456789")
+    for name, dataset, features in (("digits", digits, 8), ("table", table, len(table.features))):
+        settings = Sized(out=f"runs/{name}", max_epochs=1, seed=0, width=10 if name == "digits" else 1)
+        with truestep.Run(settings) as run:
+            loader = run.loader(dataset, batch_size=8)
+            model = run.model(nn.Linear(features, settings.width))
+            run.optimizer(torch.optim.SGD(model.parameters(), lr=0.01))
+            for _ in run.epochs():
+                for x, y in run.train(loader, model):
+                    loss = nn.functional.cross_entropy(model(x), y) if name == "digits" else model(x).square().mean()
+                    run.step(loss)
+            run.save(metric=1.0)
+    numpy.save(folder / "d.npy", numpy.ones((3, 8), dtype="f4"))
+    net = runpy.run_path(str(folder / "network.py"))["net"]
+    return {"net": net, "trained": truestep.Trained("runs/digits"), "mean": torch.ones(3)}
+
+
+@dataclass
+class Sized(truestep.Settings):
+    """Settings with the width of a model."""
+
+    width: int = 10
+
+
 def adversaries(run):
     """Return a generator and its critic, with optimizers and losses."""
     generator, critic = run.model(Net()), run.model(Net())
@@ -188,6 +233,13 @@ def given(page, code, folder, space):
         space["run"].save(metric=1.0)
         for old in ("old", "lab"):
             shutil.copytree(folder / "run", folder / "runs" / old, symlinks=True)
+    if page == "docs/how-to/export":
+        more |= {"islice": itertools.islice, "token": torch.ones(2, 1), "cache": torch.zeros(2, 2, 2, 3, 4)}
+        more |= {"model": Cached()} if "scores, cache" in code else {}
+    if page == "docs/how-to/inference":
+        more |= trained_runs(folder)
+    if "keep_preprocessing" in code:
+        more["trained"].preprocessing["order"] = "BGR"
     if "run.model(model)" in code:
         more |= {"run": truestep.Run(max_epochs=2), "model": Net()}
     if page == "docs/how-to/suppress":
@@ -219,6 +271,10 @@ def test_a_block_runs(page, code, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["train.py", *(["--out", "runs/lab"] if page == "docs/how-to/clusters" else [])])
     space = names(tmp_path) | {"__name__": "page", "build": build}
     space |= given(page, code, tmp_path, space)
+    if page == "docs/how-to/inference":
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "network", raising=False)
+    code = code.replace("most_drop=0.01", "most_drop=0.5")  # of a model that was not trained
     if page == "docs/how-to/remote-storage":
         code = mirrored(code, tmp_path)
     code = code.replace(

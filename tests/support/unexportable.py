@@ -1,6 +1,8 @@
 """Models that torch.export cannot record, each with the line that stops it marked by "# stops"."""
 
+import itertools
 import random
+import warnings
 
 import numpy
 import torch
@@ -123,9 +125,240 @@ class FixedBranch(Base):
 
 class PythonNoise(Base):
     def forward(self, x):
-        return self.layer(x) * random.random()
+        return self.layer(x) * random.random()  # stops
 
 
 class Object(Base):
     def forward(self, x):
         return {"score"}
+
+
+class Float(Base):
+    def forward(self, x):
+        return self.layer(x) / float(x.abs().max())  # stops
+
+
+class Flag(Base):
+    def forward(self, x):
+        flag = bool(x.sum() > 0)  # stops
+        return self.layer(x) * flag
+
+
+class Ternary(Base):
+    def forward(self, x):
+        return self.layer(x) if x.sum() > 0 else x  # stops
+
+
+class Until(Base):
+    def forward(self, x):
+        while x.abs().max() > 1:  # stops
+            x = x / 2
+        return self.layer(x)
+
+
+class Compared(Base):
+    def forward(self, x):
+        if torch.equal(x, x.relu()):  # stops
+            return self.layer(x)
+        return x
+
+
+class NotANumber(Base):
+    def forward(self, x):
+        if torch.isnan(x).any():  # stops
+            raise ValueError("nan")
+        return self.layer(x)
+
+
+class FromValues(Base):
+    def forward(self, x):
+        return self.layer(x) + torch.tensor([part.sum() for part in (x, x + 1)]).sum()  # stops
+
+
+class Appended(Base):
+    def forward(self, x):
+        self.seen.append(x.mean())  # stops
+        return self.layer(x) + torch.stack(self.seen).sum()
+
+
+class Recurrent(Base):
+    """The state is that of the call before, with its batch: not a size is to be blamed, but the attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.state = nn.LSTM(4, 4, batch_first=True), None
+
+    def forward(self, x):
+        out, self.state = self.rnn(x.unsqueeze(1), self.state)  # stops
+        return out[:, -1]
+
+
+class InPlaceOfPart(Base):
+    def forward(self, x):
+        x[:, 0] = 0  # stops
+        return self.layer(x)
+
+
+class InPlaceLayer(Base):
+    def __init__(self):
+        super().__init__()
+        self.activation = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        return self.layer(self.activation(x))  # stops
+
+
+class Sampled(Base):
+    def forward(self, x):
+        return self.layer(x).softmax(-1).multinomial(1)  # stops
+
+
+class Generator(Base):
+    def __init__(self):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(0)
+
+    def forward(self, x):
+        return self.layer(x) + torch.rand(x.shape, generator=self.generator)  # stops
+
+
+class Distribution(Base):
+    def forward(self, x):
+        return torch.distributions.Normal(self.layer(x), 1.0, validate_args=True).sample()  # stops
+
+
+class New(Base):
+    def forward(self, x):
+        return nn.Linear(4, 4)(self.layer(x))  # stops
+
+
+class DroppedAttention(Base):
+    def forward(self, x):
+        query = self.layer(x).reshape(-1, 1, 1, 4)
+        return functional.scaled_dot_product_attention(query, query, query, dropout_p=0.1).flatten(1)  # stops
+
+
+class NumpyFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.from_numpy(numpy.sin(x.detach().numpy()))  # stops
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class NumpyInFunction(Base):
+    def forward(self, x):
+        return NumpyFunction.apply(self.layer(x))
+
+
+class Gradient(Base):
+    def forward(self, x):
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            energy = self.layer(x).square().sum()
+            return torch.autograd.grad(energy, x)[0]  # stops
+
+
+class Backward(Base):
+    def forward(self, x):
+        x = x.clone().requires_grad_()
+        with torch.enable_grad():
+            self.layer(x).sum().backward()  # stops
+        return x.grad
+
+
+class Data(Base):
+    def forward(self, x):
+        return functional.linear(x, self.layer.weight.data)  # stops
+
+
+class FirstToken(Base):
+    """The token of a vision transformer, expanded by a number of Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(torch.zeros(1, 1, 4))
+
+    def forward(self, x):
+        return torch.cat([self.first.expand(len(x), -1, -1), self.layer(x).unsqueeze(1)], 1)  # stops
+
+
+class Rows(Base):
+    def forward(self, x):
+        last = torch.zeros(4)
+        for row in x:  # stops
+            last = self.layer(row) + last
+        return last
+
+
+class NumberedRows(Base):
+    def forward(self, x):
+        return torch.stack([self.layer(x[i]) for i in range(x.shape[0])])  # stops
+
+
+class ManyLayers(Base):
+    """The loop is over layers: the shape is to be blamed."""
+
+    def forward(self, x):
+        return torch.cat([layer(x.view(8, 4)) for layer in (self.layer, self.layer)])  # stops
+
+
+class LargeBatch(Base):
+    def forward(self, x):
+        if x.shape[0] > 4:  # stops
+            return self.layer(x)
+        return self.layer(x) + 1
+
+
+class OneSample(Base):
+    """A graph that assumes sizes above 1 has no branch."""
+
+    def forward(self, x):
+        y = self.layer(x)
+        return y if x.size(0) != 1 else y.squeeze(0)  # stops
+
+
+class FixedState(Base):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, x):
+        state = torch.zeros(1, 8, 4), torch.zeros(1, 8, 4)
+        return self.rnn(x.unsqueeze(1), state)[0][:, -1]  # stops
+
+
+class Cached(Base):
+    def __init__(self):
+        super().__init__()
+        self.masks = {}
+
+    def forward(self, x):
+        if len(x) not in self.masks:  # stops
+            self.masks[len(x)] = torch.ones(len(x), 1)
+        return self.layer(x) * self.masks[len(x)]
+
+
+class Sparse(Base):
+    def forward(self, x):
+        return self.layer(x).to_sparse()
+
+
+class Scripted(Base):
+    def __init__(self):
+        super().__init__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.inner = torch.jit.script(nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.inner(x)  # stops
+
+
+class OfTheWorld(Base):
+    numbers = itertools.count(1)
+
+    def forward(self, x):
+        return self.layer(x) * next(self.numbers)

@@ -24,6 +24,7 @@ _LEFT_OUT = frozenset(
         "alerts",
         "data",
         "device",
+        "export",
         "init_from",
         "keep_last",
         "log_every_n_steps",
@@ -46,17 +47,21 @@ _LEFT_OUT = frozenset(
 
 @dataclass(frozen=True)
 class Supervision:
-    """The observations of TrueStep in a training until the export.
+    """The observations of TrueStep in one process of a training, until the weights.
 
     Attributes:
         steps: optimizer steps.
         findings: rule, message and place of each failure.
         ledger: lines of the ledger by account.
+        ranks: number of processes at the same time, of which the first one was read.
+        limit: reason why parts were not observed; "" without one.
     """
 
     steps: int
     findings: Sequence[tuple[str, str, str]] = ()
     ledger: Mapping[str, str] = field(default_factory=dict)
+    ranks: int = 1
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,14 +73,14 @@ class Facts:
         counted: share and number of samples, by name, of metrics that are shares of samples, such as an accuracy.
         settings: of the run.
         environment: of the run, as in `environment.json`.
-        supervision: of the run until the export; None without it.
+        supervision: of each process that has trained the weights, in the order of resumes; empty without supervision.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     counted: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
-    supervision: Supervision | None = None
+    supervision: Sequence[Supervision] = ()
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -107,7 +112,7 @@ def card(config: Mapping[str, Any], facts: Facts) -> str:
         _section("Preprocessing", _preprocessing(config["preprocessing"])),
         _section("Training", _settings(facts)),
         _section("Quantisation", _quantisation(config["quantisation"])),
-        _section("Supervision", _supervision(facts.supervision)),
+        _section("Supervision", _supervision(facts.supervision, config["weights"])),
         _section("Export", _comparison(config)),
     ]
     return "\n".join(part for part in parts if part)
@@ -186,19 +191,29 @@ def _settings(facts: Facts) -> str:
     return _table(("setting", "value"), rows) if rows else ""
 
 
-def _supervision(found: Supervision | None) -> str:
-    if found is None:
-        return ""
-    steps = f"the {found.steps:,} steps before the export, under TrueStep's supervision"
-    if found.findings:
-        count = "1 failure" if len(found.findings) == 1 else f"{len(found.findings)} failures"
-        parts = [f"{count} found in {steps}.\n", _table(("rule", "failure", "place"), found.findings)]
+def _supervision(observed: Sequence[Supervision], origin: Mapping[str, Any]) -> str:
+    moment = "the weights were saved" if origin.get("checkpoint") else "the export"
+    if not observed:
+        return f"None: the training before {moment} was not supervised by TrueStep, and no failure was looked for.\n"
+    steps, total = sum(one.steps for one in observed), origin.get("step", 0)
+    share = f"{steps:,} of the {total:,}" if steps < total else f"the {steps:,}"
+    where = f"{share} steps before {moment}, under TrueStep's supervision"
+    findings = list(dict.fromkeys(each for one in observed for each in one.findings))
+    if findings:
+        count = "1 failure" if len(findings) == 1 else f"{len(findings)} failures"
+        parts = [f"{count} found in {where}.\n", _table(("rule", "failure", "place"), findings)]
     else:
-        parts = [f"No failure found in {steps}.\n"]
-    if found.ledger:
-        width = max(map(len, found.ledger))
-        lines = "\n".join(f"{name:<{width}}  {text}" for name, text in found.ledger.items())
-        parts.append(f"```text\n{lines}\n```\n")
+        parts = [f"No failure found in {where}.\n"]
+    ranks = max(one.ranks for one in observed)
+    if ranks > 1:
+        parts.append(f"These are observations of the first of {ranks} processes.\n")
+    parts += [f"Not everything was observed: {one.limit}.\n" for one in observed if one.limit]
+    for number, one in enumerate(observed, start=1):
+        if one.ledger:
+            width = max(map(len, one.ledger))
+            lines = "\n".join(f"{name:<{width}}  {text}" for name, text in one.ledger.items())
+            head = f"Part {number} of {len(observed)}, {one.steps:,} steps:\n\n" if len(observed) > 1 else ""
+            parts.append(f"{head}```text\n{lines}\n```\n")
     return "\n".join(parts)
 
 

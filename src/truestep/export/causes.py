@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-TORCH_COND = "torch.where(condition, a, b), or torch.cond(condition, f, g, (x,)) for expensive branches"
+MASK = "torch.where(condition, a, b), or torch.cond(condition, f, g, (x,)) for expensive branches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,20 @@ class Cause:
     mend: str
 
 
+SCRIPTED = Cause(
+    "scripted-model",
+    r"ScriptModule|torch\.jit",
+    "calls a module that torch.jit has compiled",
+    "torch.jit is deprecated, and torch.export reads Python",
+    "build the model without torch.jit.script and torch.jit.trace, and export that",
+)
+RANDOM = Cause(
+    "random-in-forward",
+    r" @ .*\bgenerator=",
+    "draws random numbers in eval mode",
+    "the outputs of the exported model cannot be compared with those of the model",
+    "pass the random numbers as an input, or draw them only `if self.training:`",
+)
 CAUSES = (
     Cause(
         "packed-sequence",
@@ -52,17 +66,27 @@ CAUSES = (
     ),
     Cause(
         "data-dependent-control-flow",
-        r"Could not guard on data-dependent.* @ .*\b(if|while|assert|elif|and|or|not)\b",
+        r"(Could not guard on data-dependent|^aten\.(equal|allclose|is_nonzero)\b).*"
+        r" @ .*\b(if|while|assert|elif|and|or|not)\b",
         "chooses by the values of a tensor",
         "a graph is the record of one way through forward, and would compute that way for every input",
-        f"write {TORCH_COND}",
+        f"write {MASK}; check values, such as for NaN, around the model",
     ),
     Cause(
         "value-of-a-tensor",
-        r"Could not (extract specialized|guard on data-dependent)|data-dependent|_local_scalar_dense|\.item\(\)",
+        r"Could not (extract specialized|guard on data-dependent)|data-dependent|_local_scalar_dense|\.item\(\)|"
+        r"^aten\.(equal|allclose|is_nonzero)\b",
         "makes a number of Python from a value of a tensor",
-        "the number is unknown when the graph is recorded, and a size, a range or an index depends on it",
-        "keep it a tensor: compare it with torch.arange(...), and mask",
+        "the number is unknown when the graph is recorded, and Python needs it there",
+        "keep it a tensor, without int(), float(), bool() and .item(); instead of a range or a slice, mask by a "
+        "comparison with torch.arange(...)",
+    ),
+    Cause(
+        "tensor-of-tensors",
+        r"data is not allocated yet.* @ .*\btensor\(",
+        "makes a tensor from the values of other tensors",
+        "the values are unknown when the graph is recorded",
+        "write torch.stack([...]) for torch.tensor([...]), and x.clone() for torch.tensor(x)",
     ),
     Cause(
         "output-is-no-tensor",
@@ -71,13 +95,8 @@ CAUSES = (
         "a graph returns tensors, in tuples, lists and dictionaries",
         "return a tensor, a tuple or a dictionary of tensors",
     ),
-    Cause(
-        "scripted-model",
-        r"ScriptModule|torch\.jit",
-        "is compiled by torch.jit",
-        "torch.jit is deprecated, and torch.export reads Python",
-        "export the module before torch.jit.script or torch.jit.trace",
-    ),
+    RANDOM,
+    SCRIPTED,
     Cause(
         "unknown-operator",
         r"No ONNX function found|UnsupportedOperator|Missing.*(decomposition|lowering)|no decomposition",
@@ -94,6 +113,18 @@ FIXED_SIZE = Cause(
     "the exported model would accept no other size",
     "take the size from the input, such as `x.shape[0]`, or write -1 for it in view and reshape",
 )
+FIXED_LOOP = replace(
+    FIXED_SIZE,
+    happened="repeats code for each element of a dimension that is to be free",
+    mend="compute all elements at once: layers take the whole tensor",
+)
+FIXED_BRANCH = replace(
+    FIXED_SIZE,
+    happened="chooses by the size of a dimension that is to be free",
+    mend="write code that is right for every size, or fix that of the batch with fixed_batch=True (--fixed-batch)",
+)
+CHOSEN_SIZE = replace(FIXED_BRANCH, why="the exported model would accept only sizes with the same choice")
+FIXED_NUMBER = replace(FIXED_SIZE, mend="write x.shape[0], without len() and int(), which make a number of Python")
 IN_PLACE = Cause(
     "in-place-on-input",
     "",
@@ -108,19 +139,61 @@ SIDE_EFFECT = Cause(
     "a graph has no attributes of Python: the value at the export would be used for ever",
     "pass the state as an input, and return its new value as an output",
 )
-RANDOM = Cause(
-    "random-in-forward",
-    "",
-    "draws random numbers in eval mode",
-    "the outputs of the exported model cannot be compared with those of the model",
-    "pass the random numbers as an input, or draw them only `if self.training:`",
-)
 DROPOUT = Cause(
     "dropout-always-on",
     "",
     "drops values in eval mode, too",
     "the dropout would be a part of the exported model",
-    "pass training=self.training to it, or use nn.Dropout",
+    "drop in train mode only: training=self.training, dropout_p=p if self.training else 0.0, or nn.Dropout",
+)
+LAYER = Cause(
+    "layer-in-forward",
+    "",
+    "builds a layer with new random weights at each call",
+    "its weights are not trained, and outputs differ from call to call",
+    "build the layer in __init__, as self.layer = ...",
+)
+DISTRIBUTION = Cause(
+    "distribution-in-forward",
+    "",
+    "builds a distribution, which checks the values of its parameters",
+    "a graph has no values to check, and samples are random",
+    "return the parameters, and build the distribution outside; without samples, pass validate_args=False",
+)
+BATCH_STATISTICS = Cause(
+    "batch-statistics",
+    "",
+    "normalises by the statistics of the batch in eval mode",
+    "in ONNX it would use the running statistics, and give other outputs",
+    "leave .train() out of forward, or export to pt2 or aoti",
+)
+SPARSE = Cause(
+    "sparse-output",
+    "",
+    "returns a tensor that is sparse or nested",
+    "outputs of an export are dense tensors",
+    "return y.to_dense(), or a padded tensor",
+)
+GRADIENT = Cause(
+    "gradient-in-forward",
+    "",
+    "computes a gradient",
+    "a graph is the record of the forward pass alone",
+    "write the derivative with operations of torch, or compute it outside of the model",
+)
+DATA = Cause(
+    "data-of-a-tensor",
+    "",
+    "takes a tensor out of the graph by .data",
+    "operations on it are not recorded",
+    "write x.detach() for x.data",
+)
+UNREPEATABLE = Cause(
+    "not-repeatable",
+    "",
+    "gives other outputs for the same inputs, in eval mode",
+    "they depend on something besides the inputs, such as a generator, a global variable or the clock",
+    "pass it as an input",
 )
 PYTHON_RANDOM = Cause(
     "python-random",
@@ -136,6 +209,27 @@ OTHER = Cause(
     "",
     "write the line with operations of torch, with shapes that do not depend on values",
 )
+
+
+def fixed_size(code: str, method: str) -> Cause:
+    """Return the cause for a line that fixes a size.
+
+    Args:
+        code: the line of the model; "" if it is unknown.
+        method: the method that the line has called, such as "__iter__" of a tensor and "__index__" of a size.
+
+    Example:
+        >>> fixed_size("x = torch.cat([self.first.expand(len(x), -1), x])", "__index__").mend
+        'write x.shape[0], without len() and int(), which make a number of Python'
+    """
+    made_number = method in ("__index__", "__int__")
+    if method == "__iter__" or re.search(r"\bunbind\(|\bsplit\(1\b", code) or (made_number and "range(" in code):
+        return FIXED_LOOP
+    if method == "__bool__":
+        return CHOSEN_SIZE
+    if made_number and re.search(r"\b(if|elif|while|assert)\b", code):
+        return FIXED_BRANCH
+    return FIXED_NUMBER if made_number else FIXED_SIZE
 
 
 def cause_of(message: str, code: str) -> Cause:

@@ -121,11 +121,15 @@ def compare(
         "threads": torch.get_num_threads(),
     }
     document, said = _called(folder, format, given)
-    if document is None or document["error"]:
+    if document is not None:
+        said = document["error"]
+    if document is None or said:
         raise ExportDiffers(
             f"the export of {type(model).__name__} to {format} cannot be loaded in a fresh process",
-            expected=f"message of the process: {document['error'] if document else said}"[:400],
-            remedy="export to another format, or report the message to the project of the runtime",
+            expected=f"message of the process: {said}"[:400],
+            remedy="compute in float32, without torch.autocast in forward, or export to pt2 or aoti"
+            if "NOT_IMPLEMENTED" in said
+            else "export to another format, or report the message to the project of the runtime",
         )
     if document["imported"]:
         raise ExportDiffers(

@@ -122,7 +122,7 @@ def export(
         edges = [] if fixed_batch else edge_calls(calls, dims)
         served = own if int8 is None else int8.after
         trace = traced(served, calls, dims, edges) if writer.TRACED else None
-        pairs, expected, skipped = _eager(served, calls, edges)
+        pairs, expected, skipped = eager(served, calls, edges)
         free = config_file.names_of_free(calls[0], {name: sorted(each) for name, each in dims.items()})
         _drop_fixed(trace, free)
         config = config_file.document(
@@ -215,7 +215,7 @@ def _written(
     return found
 
 
-def _eager(
+def eager(
     model: nn.Module, calls: Sequence[Call], edges: Sequence[tuple[str, Call]]
 ) -> tuple[list[tuple[str, Call]], list[Any], list[str]]:
     """Return kinds and calls with the outputs of the model; an edge that the model refuses is a note."""

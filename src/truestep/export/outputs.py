@@ -61,7 +61,7 @@ def compared(expected: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) 
 
 def _difference(one: torch.Tensor, other: torch.Tensor) -> tuple[float, float]:
     kind = torch.complex128 if one.is_complex() else torch.float64
-    a, b = one.to(kind), other.to(kind)
+    a, b = one.detach().to(kind), other.detach().to(kind)
     finite = a.isfinite()
     if not torch.equal(torch.nan_to_num(a[~finite]), torch.nan_to_num(b[~finite])) or not bool(
         b[finite].isfinite().all()

@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 import torch
 
 from truestep.errors import NotExportable
+from truestep.export import causes
 from truestep.export.causes import Cause, cause_of
 
 _OWN = Path(__file__).parents[1]
@@ -25,6 +26,7 @@ _STACK_LINE = re.compile(r'File "(.+)", line (\d+), in ')
 _SHAPES = "torch.fx.experimental.symbolic_shapes"
 _MADE = re.compile(r"create_symbol (\w+) = .* for L\['(.+?)'\](.*)\.size\(\)\[(\d+)\]")
 _FIXED = re.compile(r"set_replacement (\w+) = (\d+)\b")
+_CHOSEN = re.compile(r"eval (.+?) \[guard added\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +80,63 @@ def refusal(cause: Cause, line: Line | None, *, detail: str = "", name: str = "t
     return NotExportable(happened, cause=cause.slug, expected=why, remedy=cause.mend)
 
 
-def explained(error: Exception, model: torch.nn.Module) -> NotExportable:
-    """Return the error of an export with the line of the model that stops it, and the mend."""
-    line = line_of(error)
-    said = " ".join(str(error).split()) or type(error).__name__
+def explained(error: Exception, model: torch.nn.Module, line: Line | None = None) -> NotExportable:
+    """Return the error of an export with the line of the model that stops it, and the mend.
+
+    Args:
+        error: of torch.
+        model: any module.
+        line: the line of the model; None for the one in the traceback of the error.
+    """
+    line = line or line_of(error)
+    said = _shortened(str(error)) or type(error).__name__
     cause = cause_of(str(error), "" if line is None else line.code)
+    if _passed(error.__traceback__, _TORCH / "distributions"):
+        cause = causes.DISTRIBUTION
+    elif not cause.why and any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        cause = causes.SCRIPTED
     if not cause.why:
         return refusal(cause, line, detail=f"torch says: {said[:200]}", name=type(model).__name__)
-    return refusal(cause, line, name=type(model).__name__)
+    operator = re.search(r"op='([\w.]+)'", str(error))
+    return refusal(cause, line, detail=f"operator {operator[1]}" if operator else "", name=type(model).__name__)
 
 
-def fixed_sizes(trace: Callable[[], object]) -> tuple[Line | None, str]:
-    """Return the line that fixes the size of a free dimension, and a description of the dimension.
+def _shortened(message: str) -> str:
+    """Return the first sentences of a message of torch, without its advice for other uses."""
+    return re.split(r" (?=If you're using torch\.compile|The error above occurred)", " ".join(message.split()))[0]
+
+
+def _passed(trace: TracebackType | None, folder: Path) -> bool:
+    """Return True if an error came through the code in a folder."""
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename).is_relative_to(folder):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSize:
+    """The fixed size of a dimension that is to be free.
+
+    Attributes:
+        line: the line that fixes it, or chooses by it; None if it is unknown.
+        dimension: description of the dimension, with its size if that is fixed.
+        method: the method of torch that the line has called.
+    """
+
+    line: Line | None = None
+    dimension: str = ""
+    method: str = ""
+
+    @property
+    def cause(self) -> Cause:
+        """The cause of a refusal."""
+        return causes.fixed_size("" if self.line is None else self.line.code, self.method)
+
+
+def fixed_sizes(trace: Callable[[], object]) -> FixedSize:
+    """Return the first free dimension with a fixed size, or else the first that the model chooses by.
 
     Args:
         trace: traces the model with dimensions that may be fixed. It is read as torch logs it.
@@ -110,38 +157,43 @@ def fixed_sizes(trace: Callable[[], object]) -> tuple[Line | None, str]:
         logger.handlers[:] = before[2]
         logging.disable(before[3])
         logger.disabled = before[4]
-    return handler.line, handler.dimension
+    return handler.found if handler.found.dimension else handler.chosen
 
 
 class _Sizes(logging.Handler):
-    """Reads the symbols of dimensions, and the first that is fixed, with the line of the model at that moment."""
+    """Reads the symbols of dimensions, the first that is fixed and the first choice, with the lines of the model."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self._names: dict[str, str] = {}
-        self.line: Line | None = None
-        self.dimension = ""
+        self.found = self.chosen = FixedSize()
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         if made := _MADE.match(text):
             symbol, name, part, dim = made.groups()
             self._names[symbol] = f"dimension {dim} of {name}{part}"
-        elif (fixed := _FIXED.match(text)) and not self.dimension and fixed[1] in self._names:
-            self.line = _innermost(sys._getframe())
-            self.dimension = f"{self._names[fixed[1]]} is fixed to {fixed[2]}"
+        elif (fixed := _FIXED.match(text)) and not self.found.dimension and fixed[1] in self._names:
+            dimension = f"{self._names[fixed[1]]} is fixed to {fixed[2]}"
+            self.found = FixedSize(*_innermost(sys._getframe(), dimension))
+        elif (chosen := _CHOSEN.match(text)) and not self.chosen.dimension:
+            dimension = next((self._names[name] for name in re.findall(r"\w+", chosen[1]) if name in self._names), "")
+            found = FixedSize(*_innermost(sys._getframe(), dimension))
+            if found.method == "__bool__":
+                self.chosen = found
 
 
-def _innermost(frame: FrameType | None) -> Line | None:
-    """Return the innermost line of the model in the stack below the call of this package."""
+def _innermost(frame: FrameType | None, dimension: str) -> tuple[Line | None, str, str]:
+    """Return the innermost line of the model in the stack below the call of this package, and the method it calls."""
+    method = ""
     while frame is not None:
         path = frame.f_code.co_filename
         if Path(path).is_relative_to(_OWN) and frame.f_code.co_name == "traced":
-            return None
+            break
         if _is_of_model(path):
-            return Line(path, frame.f_lineno)
-        frame = frame.f_back
-    return None
+            return Line(path, frame.f_lineno), dimension, method
+        method, frame = frame.f_code.co_name, frame.f_back
+    return None, dimension, ""
 
 
 def _frames(trace: TracebackType | None) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import random
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -89,7 +90,10 @@ def changed_input(program: torch.export.ExportedProgram) -> Line | None:
 
 
 def random_operator(program: torch.export.ExportedProgram) -> tuple[str, Line | None] | None:
-    """Return the name and the line of the first operator that draws random numbers; None without one."""
+    """Return the name and the line of the first operator that draws random numbers; None without one.
+
+    The name of an attention with dropout is "dropout of" and its name.
+    """
     for node, schema in _operators(program):
         if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
             continue
@@ -97,7 +101,8 @@ def random_operator(program: torch.export.ExportedProgram) -> tuple[str, Line | 
         given |= dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
         if any(given.get(name) is False for name in ("train", "training")) or given.get("dropout_p") == 0:
             continue  # layers in eval mode
-        return schema.name.partition("::")[2], line_in(node.meta.get("stack_trace") or "")
+        name = schema.name.partition("::")[2]
+        return f"dropout of {name}" if "dropout_p" in given else name, line_in(node.meta.get("stack_trace") or "")
     return None
 
 
@@ -142,9 +147,32 @@ def _python_random() -> object:
 
 def _assigned(kind: type[nn.Module], attribute: str) -> Line | None:
     """Return the line of a class, outside of its `__init__`, that assigns an attribute or calls a method of it."""
+    for line, node, self in _written_in(kind):
+        if _writes(node, attribute, self):
+            return line
+    return None
+
+
+def calling(model: nn.Module, pattern: str) -> Line | None:
+    """Return the first line in the classes of a model that calls a function or reads an attribute of a name.
+
+    Args:
+        model: any module.
+        pattern: regular expression for the whole code of the function or attribute, such as "torch.autograd.grad".
+    """
+    for kind in dict.fromkeys(map(type, model.modules())):
+        for line, node, _ in _written_in(kind):
+            named = node.func if isinstance(node, ast.Call) else node
+            if isinstance(named, ast.Attribute | ast.Name) and re.fullmatch(pattern, ast.unparse(named), re.DOTALL):
+                return line
+    return None
+
+
+def _written_in(kind: type[nn.Module]) -> Iterator[tuple[Line, ast.AST, str]]:
+    """Yield the nodes of the methods of a class besides `__init__`, with their lines and the name of `self`."""
     for owner in kind.__mro__:
         if owner.__module__.partition(".")[0] == "torch":
-            return None
+            return
         try:
             lines, start = inspect.getsourcelines(owner)
             path = inspect.getsourcefile(owner) or ""
@@ -154,10 +182,10 @@ def _assigned(kind: type[nn.Module], attribute: str) -> Line | None:
         for method in tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else ():
             if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
                 continue
+            self = method.args.args[0].arg if method.args.args else ""
             for node in ast.walk(method):
-                if _writes(node, attribute, method.args.args[0].arg if method.args.args else ""):
-                    return Line(path, start + node.lineno - 1)  # type: ignore[attr-defined]
-    return None
+                if isinstance(node, ast.expr | ast.stmt):
+                    yield Line(path, start + node.lineno - 1), node, self
 
 
 def _writes(node: ast.AST, attribute: str, self: str) -> bool:

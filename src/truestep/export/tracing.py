@@ -6,6 +6,7 @@ import copy
 import importlib
 import inspect
 import random
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +17,20 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import ExportedProgram
+from torch.utils._pytree import tree_map
 
 from truestep.errors import BadInputs, NotExportable
 from truestep.export import causes
 from truestep.export.calls import Call
-from truestep.export.refusals import explained, fixed_sizes, quiet, refusal
+from truestep.export.outputs import compared, leaves
+from truestep.export.refusals import Line, explained, fixed_sizes, quiet, refusal
 from truestep.export.shapes import Dims, example
-from truestep.export.side_effects import OF_TORCH, Watch, changed_input, random_operator
+from truestep.export.side_effects import OF_TORCH, Watch, calling, changed_input, random_operator
 from truestep.model.boundary import add_post_mortem
 from truestep.model.modes import evaluating
+
+_REPEATED = 1e-4
+"""Largest relative difference of two calls with the same inputs: sums in another order, by several threads."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,23 @@ def plain(output: Any) -> Any:
     return None if fields is None else plain({name: getattr(output, name) for name in fields})
 
 
+def others(output: Any) -> list[str]:
+    """Return the types of the parts of an output that are neither tensors nor None.
+
+    Example:
+        >>> others((torch.ones(1), {"count": 3}, None))
+        ['int']
+    """
+    if isinstance(output, Mapping):
+        return [kind for part in output.values() for kind in others(part)]
+    if isinstance(output, tuple | list):
+        return [kind for part in output for kind in others(part)]
+    fields = getattr(output, "__dataclass_fields__", None)
+    if fields is not None:
+        return [kind for name in fields for kind in others(getattr(output, name))]
+    return [] if output is None or isinstance(output, torch.Tensor) else [type(output).__name__]
+
+
 def is_plain(output: Any) -> bool:
     """Return True if an output consists of tensors in tuples, lists and dictionaries only."""
     if type(output) in (tuple, list):
@@ -104,50 +127,71 @@ def traced(model: nn.Module, calls: Sequence[Call], dims: Dims, edges: Sequence[
     """
     call = example(calls, dims)
     with evaluating(model), _without_cache(model), _restored(model):
-        notes, wrapped, unstable = _called_twice(model, call)
+        notes, wrapped, repeats = _called_twice(model, call)
         module = Plain(model).eval() if wrapped else model
         program = _accepting(module, call, dims, edges)
+        chosen = _chosen_by_size(module, call, dims, program, edges)
+        if chosen is not None:
+            raise chosen
         line = changed_input(program)
         if line is not None:
             raise refusal(causes.IN_PLACE, line)
         drawn = random_operator(program)
         if drawn is not None:
-            name, line = drawn
-            cause = causes.DROPOUT if "dropout" in name else causes.RANDOM
-            raise refusal(cause, line, detail=f"operator {name}")
-        if unstable is not None:
-            raise unstable
+            raise _draws(*drawn)
+        if not repeats:
+            raise refusal(causes.UNREPEATABLE, None, name=type(model).__name__)
     return Traced(program, tuple(notes))
 
 
-def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, NotExportable | None]:
-    """Call a model twice with the same inputs.
+def _draws(name: str, line: Line | None) -> NotExportable:
+    """Return the error for an operator that draws random numbers."""
+    if "dropout" in name:
+        cause = causes.DROPOUT
+    elif line is not None and re.search(r"\bnn\.[A-Z]\w*\(", line.code):
+        cause = causes.LAYER
+    else:
+        cause = causes.RANDOM
+    return refusal(cause, line, detail="" if cause is causes.LAYER else f"operator {name}")
+
+
+def _called_twice(model: nn.Module, call: Call) -> tuple[list[str], bool, bool]:
+    """Call a model twice with the same inputs and random states.
 
     Returns:
-        Notes on changes of attributes; True if its outputs need plain containers; the refusal if outputs differ because
-        of the model's own state, or of random numbers of Python.
+        Notes on changed attributes and on outputs other than tensors; True if the outputs need plain containers; True
+        if both calls gave the same outputs.
+
+    Raises:
+        NotExportable: outputs differ because of the model's own state, or of random numbers of Python.
     """
     watch = Watch(model)
-    given = call.copied()
-    first = _call(model, given)
+    state = torch.random.get_rng_state()
+    first = _call(model, call.copied())
     if plain(first) is None:
         raise refusal(causes.cause_of("not a known type", ""), None, name=f"forward of {type(model).__name__}")
+    if any(leaf.layout != torch.strided or leaf.is_nested for leaf in leaves(plain(first))):
+        raise refusal(causes.SPARSE, None, name=f"forward of {type(model).__name__}")
     changes, drew = watch.changes(), watch.drew
-    unstable = None
-    if changes or drew:
-        state = torch.random.get_rng_state()
-        again = _call(model, call.copied())
-        torch.random.set_rng_state(state)
-        if not _same(plain(first), plain(again)):
-            cause = causes.PYTHON_RANDOM if drew else causes.SIDE_EFFECT
-            line = None if drew else next((change.line for change in changes if change.line is not None), None)
-            subject = ", ".join(map(str, changes)) if changes and not drew else ""
-            unstable = refusal(cause, line, detail=subject, name=type(model).__name__)
+    held = tree_map(lambda leaf: leaf.detach().clone(), plain(first))  # the model may keep it, and change it
+    torch.random.set_rng_state(state)
+    again = plain(_call(model, call.copied()))
+    if drew and not _same(held, again):
+        line = calling(model, r"(random|np\.random|numpy\.random)\.\w+|(self\.)?_?rng\.\w+")
+        raise refusal(causes.PYTHON_RANDOM, line, name=type(model).__name__)
+    if changes and not _same(held, again):
+        line = next((change.line for change in changes if change.line is not None), None)
+        raise refusal(causes.SIDE_EFFECT, line, detail=", ".join(map(str, changes)), name=type(model).__name__)
     notes = [
         f"{change} changes in forward{f' ({change.line})' if change.line else ''}; in the exported model it does not"
         for change in changes
     ]
-    return notes, not is_plain(first), unstable
+    notes += [
+        f"forward also returns a value of type {kind}: the exported model returns tensors only"
+        for kind in others(first)
+    ]
+    found = compared(leaves(held), leaves(again))
+    return notes, not is_plain(first), not found["fault"] and found["relative"] <= _REPEATED
 
 
 def _call(model: nn.Module, call: Call) -> Any:
@@ -183,32 +227,69 @@ def _refused(program: ExportedProgram, edges: Sequence[tuple[str, Call]]) -> tup
     refused = {"edge": 0, "short": 0}
     graph = program.module()
     for kind, call in edges:
-        given = call.copied()
-        try:
-            graph(*given.args, **given.kwargs)
-        except Exception:  # guards and operators raise many types
-            refused[kind] += 1
+        refused[kind] += not _accepts(graph, call)
     return refused["edge"], refused["short"]
 
 
+def _accepts(module: nn.Module, call: Call) -> bool:
+    return _shapes(module, call) is not None
+
+
+def _shapes(module: nn.Module, call: Call) -> list[torch.Size] | None:
+    """Return the shapes of the outputs of a model or a graph; None if it cannot be called."""
+    given = call.copied()
+    try:
+        output = module(*given.args, **given.kwargs)
+    except Exception:  # guards and operators raise many types
+        return None
+    return [leaf.shape for leaf in leaves(plain(output))]
+
+
+def _chosen_by_size(
+    module: nn.Module, call: Call, dims: Dims, program: ExportedProgram, edges: Sequence[tuple[str, Call]]
+) -> NotExportable | None:
+    """Return the refusal of a model that chooses by the size of the batch; None if the graph does the same."""
+    graph = program.module()
+    wanted = [
+        (edge, shapes) for kind, edge in edges if kind == "edge" and (shapes := _shapes(module, edge)) is not None
+    ]
+    if all(_shapes(graph, edge) == shapes for edge, shapes in wanted):
+        return None
+    with _sizes_of_one():
+        found = fixed_sizes(lambda: _trace(module, call, _spec(module, call, dims)))
+    return None if found.line is None else refusal(found.cause, found.line, detail=found.dimension)
+
+
+def _trace(module: nn.Module, call: Call, spec: Any) -> ExportedProgram:
+    given = call.copied()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on attributes, which are reported as notes, and of torch on itself
+        return torch.export.export(module, given.args, given.kwargs, dynamic_shapes=spec)
+
+
 def _exported(module: nn.Module, call: Call, dims: Dims) -> ExportedProgram:
-    shapes = _spec(module, call, dims)
-
-    def trace(spec: Any) -> ExportedProgram:
-        given = call.copied()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on attributes, which are reported as notes, and of torch on itself
-            return torch.export.export(module, given.args, given.kwargs, dynamic_shapes=spec)
-
     try:
         with quiet():
-            return trace(shapes)
+            return _trace(module, call, _spec(module, call, dims))
     except Exception as error:  # torch raises many types
         if "Constraints violated" in str(error) or "Specializations unexpectedly required" in str(error):
             auto = {name: dict.fromkeys(free, torch.export.Dim.AUTO) for name, free in dims.items()}
-            line, dimension = fixed_sizes(lambda: trace(_spec(module, call, auto)))
-            raise refusal(causes.FIXED_SIZE, line, detail=dimension, name=type(module).__name__) from error
-        raise explained(error, module) from error
+            found = fixed_sizes(lambda: _trace(module, call, _spec(module, call, auto)))
+            raise refusal(found.cause, found.line, detail=found.dimension, name=type(module).__name__) from error
+        raise _hidden(error, module) or explained(error, module) from error
+
+
+def _hidden(error: Exception, module: nn.Module) -> NotExportable | None:
+    """Return the refusal for a tensor that torch made without recording it; None for other errors."""
+    if not re.search(r"fake tensor in the exported program constant|functorch tensor", str(error)):
+        return None
+    for cause, pattern in (
+        (causes.GRADIENT, r"(torch\.)?(autograd|func)\.(grad|jac\w+|hessian|jvp|vjp)|grad|.+\.backward"),
+        (causes.DATA, r"(?!self\.data$).+\.data"),
+    ):
+        if (line := calling(module, pattern)) is not None:
+            return refusal(cause, line)
+    return None
 
 
 @contextmanager

@@ -279,6 +279,25 @@ class Session:
         with scene.aside():
             yield
 
+    @contextmanager
+    def harmless(self) -> Iterator[None]:
+        """Context manager for reads while the program runs: an error is an internal error of the report."""
+        try:
+            yield
+        except Exception:
+            if self._scene is not None:
+                self._scene.fail()
+
+    @property
+    def ranks(self) -> int:
+        """Number of processes of the run, of which this session observes one."""
+        return self._started.world_size
+
+    @property
+    def limit(self) -> str:
+        """Reason why parts of the run were not observed; "" without one."""
+        return "" if self._scene is None else self._scene.blind or self._scene.sampling.given_up
+
     def ledger_so_far(self) -> dict[str, str]:
         """Return the lines of the ledger until now, by account."""
         if self._scene is not None and self._summary is None:

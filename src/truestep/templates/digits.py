@@ -2,12 +2,14 @@
 
     python train.py --max-epochs 20
     python train.py --predict digits.npy
+    python train.py --resume auto --export onnx
 
 A file to predict has images of 8 x 8 numbers from 0 to 16: an array of numpy, or 64 numbers on each line of a .csv.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from sklearn.datasets import load_digits
@@ -26,6 +28,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Files to classify with the best checkpoint of the run in `out`, without training."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 def net() -> nn.Sequential:
@@ -77,3 +81,6 @@ for epoch in run.epochs():
     run.log({"accuracy": accuracy})
     run.save(metric=accuracy, mode="max")
     print(f"epoch {epoch + 1}: held-out accuracy {accuracy:.2%}")
+
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

@@ -2,6 +2,7 @@
 
     python train.py --data data/fashion-mnist --max-epochs 4
     python train.py --predict shirt.png coat.png
+    python train.py --resume auto --export onnx
 
 Its four files are at https://github.com/zalandoresearch/fashion-mnist. For your own pictures, in one folder per
 class, replace ts.data.idx(...) with ts.data.images("photos/train", size=28, channels=1).
@@ -9,6 +10,7 @@ class, replace ts.data.idx(...) with ts.data.images("photos/train", size=28, cha
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import nn
@@ -28,6 +30,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Pictures to classify with the best checkpoint of the run in `out`, without training."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 class Net(nn.Sequential):
@@ -91,3 +95,5 @@ for epoch in run.epochs():
     run.save(metric=val_accuracy, mode="max")
     print(f"epoch {epoch + 1}: validation accuracy {val_accuracy:.2%}")
 print(f"test accuracy {accuracy_on(test):.2%}")
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

@@ -2,6 +2,7 @@
 
     python train.py --max-epochs 60
     python train.py --predict points.csv
+    python train.py --resume auto --export onnx
 
 Writes spiral.gif into the run's folder, with a frame for every second epoch. Needs no data, but Pillow.
 """
@@ -9,6 +10,7 @@ Writes spiral.gif into the run's folder, with a frame for every second epoch. Ne
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from PIL import Image, ImageDraw
@@ -29,6 +31,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Files with the two numbers of a point on each line, to classify with the best checkpoint in `out`."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 def net(width: int) -> nn.Sequential:
@@ -106,3 +110,6 @@ for epoch in run.epochs():
 if frames and settings.out is not None:
     times = [120] * (len(frames) - 1) + [2000]
     frames[0].save(Path(settings.out, "spiral.gif"), save_all=True, append_images=frames[1:], duration=times, loop=0)
+
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

@@ -2,12 +2,14 @@
 
     python train.py --data data/housing/housing.csv --max-epochs 30
     python train.py --predict districts.csv
+    python train.py --resume auto --export onnx
 
 The table is that of chapter 2 of https://github.com/ageron/handson-ml3. For your own table, change "data" below.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import nn
@@ -29,6 +31,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Tables with the columns of the training, to predict with the best checkpoint in `out`, without training."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 def net(features: int, width: int) -> nn.Sequential:
@@ -87,3 +91,6 @@ for epoch in run.epochs():
     run.log({"rmse": rmse, "error": error})
     run.save(metric=rmse)
     print(f"epoch {epoch + 1}: held-out error {float(error):,.0f} dollars, root of the squared one {rmse:,.0f}")
+
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

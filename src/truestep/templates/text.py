@@ -2,6 +2,7 @@
 
     python train.py --data data/rt-polarity --max-epochs 6
     python train.py --predict reviews.txt
+    python train.py --resume auto --export onnx
 
 The two files are at https://www.cs.cornell.edu/people/pabo/movie-review-data. For your own sentences, give ts.data.text
 one file per label, or a file with a text, a tab and a label on each line.
@@ -9,6 +10,7 @@ one file per label, or a file with a text, a tab and a label on each line.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import nn
@@ -28,6 +30,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Files with a review on each line, to classify with the best checkpoint in `out`, without training."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 class Bag(nn.Module):
@@ -95,3 +99,6 @@ for epoch in run.epochs():
     run.log({"accuracy": accuracy})
     run.save(metric=accuracy, mode="max")
     print(f"epoch {epoch + 1}: held-out accuracy {accuracy:.2%}")
+
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

@@ -2,6 +2,7 @@
 
     python train.py --data data/tinyshakespeare/input.txt --max-steps 1200
     python train.py --predict beginning.txt
+    python train.py --resume auto --export onnx
 
 The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakespeare; any other text works too.
 """
@@ -9,6 +10,7 @@ The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakesp
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import nn
@@ -35,6 +37,8 @@ class Settings(ts.Settings):
     """Peak learning rate."""
     predict: tuple[Path, ...] = ()
     """Texts to continue with the best checkpoint of the run in `out`, without training."""
+    export: Literal["pt2", "onnx", "aoti"] | None = None
+    """Format to export the best checkpoint to at the end; `--resume auto` goes straight there after a training."""
 
 
 class Writer(nn.Module):
@@ -72,8 +76,7 @@ settings = Settings.from_flags(out="runs/tokens", max_steps=1200, clip_norm=1.0)
 if settings.predict:
     trained = ts.Trained(settings.out)
     text, block = trained.preparation, trained.settings["block"]
-    sizes = block, trained.settings["width"], trained.settings["layers"]
-    model = trained.load(Writer(len(text.classes), *sizes))
+    model = trained.load(Writer(len(text.classes), block, trained.settings["width"], trained.settings["layers"]))
     for path in settings.predict:
         (beginning,) = text.read(path)
         print(text.decode(continued(model, beginning.fields[0].to(trained.device), block)))
@@ -85,7 +88,6 @@ text = settings.data / "tinyshakespeare/input.txt" if settings.data.is_dir() els
 train_set, held_out = ts.data.tokens(text, block=settings.block).split(0.9)
 train = run.loader(train_set, settings.batch_size, shuffle=True)
 test = run.loader(held_out, batch_size=128)
-
 
 model = run.model(Writer(len(train_set.classes), settings.block, settings.width, settings.layers))
 groups = ts.parameter_groups(model, weight_decay=0.1)
@@ -116,3 +118,6 @@ for _ in run.epochs():
 
 with run.evaluate(model):
     print(train_set.decode(continued(model, train_set.encode("\n").to(run.device), settings.block)))
+
+if settings.export:
+    run.export(model, test, to=settings.export, best=True)

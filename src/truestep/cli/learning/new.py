@@ -55,6 +55,7 @@ def new(
     print(f"wrote {path}: {templates.title(name).partition(':')[0]}\n")
     lines = {
         f"python {path}": "train, and report silent failures at the end",
+        f"python {path} --resume auto --export onnx": "export the best checkpoint, compared with the model",
         f"python {path} --help": "list the settings",
     }
     absent = templates.missing(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import torch
 
 from truestep.errors import PackageMissing
+from truestep.export import causes
 from truestep.export.formats import Loaded, Source
-from truestep.export.refusals import explained, quiet
+from truestep.export.refusals import Line, explained, line_in, quiet, refusal
 
 TRACED = True
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -39,9 +41,10 @@ def write(source: Source, path: Path) -> None:
     """Write the graph, with the names of the inputs and of the free dimensions.
 
     Raises:
-        NotExportable: an operator has no counterpart in ONNX.
+        NotExportable: an operator has no counterpart in ONNX, or a wrong one.
     """
     assert source.program is not None
+    _refuse_batch_statistics(source.program)
     try:
         with quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch on its own code
@@ -54,9 +57,11 @@ def write(source: Source, path: Path) -> None:
                 custom_translation_table={torch.ops.aten._int_mm.default: _int_mm},
             )
             _name_dimensions(program.model, source.free)
+            _rename_outputs(program.model.graph)
             program.save(path)
     except Exception as error:  # the exporter raises many types
-        raise explained(_first_cause(error), source.model) from error
+        first = _first_cause(error).with_traceback(None)  # its lines are those of the exporter
+        raise explained(first, source.model, _line_of_operator(source.program, str(first))) from error
 
 
 def _int_mm(self: Any, mat2: Any) -> Any:
@@ -79,9 +84,28 @@ def _name_dimensions(model: Any, free: Sequence[dict[int, str]]) -> None:
     for value in (*model.graph.inputs, *model.graph.outputs, *(out for node in model.graph for out in node.outputs)):
         if value.shape is None:
             continue
-        for at, dim in enumerate(value.shape):
-            if isinstance(dim, onnx_ir.SymbolicDim) and dim.value in renamed:
-                value.shape[at] = onnx_ir.SymbolicDim(renamed[dim.value])
+        dims = [renamed.get(str(dim.value)) if isinstance(dim, onnx_ir.SymbolicDim) else None for dim in value.shape]
+        if any(dims):
+            value.shape = onnx_ir.Shape([name or dim for name, dim in zip(dims, value.shape, strict=True)])
+
+
+def _rename_outputs(graph: Any) -> None:
+    """Rename outputs with the name of an input, of a model that returns one: a graph has one name for each value."""
+    names = {value.name for value in graph.inputs}
+    for value in graph.outputs:
+        if value not in graph.inputs and value.name in names:
+            value.name = f"{value.name}_returned"
+
+
+def _refuse_batch_statistics(program: torch.export.ExportedProgram) -> None:
+    """Raise an error for a batch normalisation in train mode, which torch 2.13 writes as one in eval mode.
+
+    Raises:
+        NotExportable: with its line.
+    """
+    for node in program.graph.nodes:
+        if node.target is torch.ops.aten.batch_norm.default and node.args[5] and node.args[3] is not None:
+            raise refusal(causes.BATCH_STATISTICS, line_in(node.meta.get("stack_trace") or ""))
 
 
 def _first_cause(error: BaseException) -> Exception:
@@ -90,6 +114,18 @@ def _first_cause(error: BaseException) -> Exception:
         error = error.__cause__
     assert isinstance(error, Exception)
     return error
+
+
+def _line_of_operator(program: torch.export.ExportedProgram, message: str) -> Line | None:
+    """Return the line of the model that calls the operator in a message of the exporter; None without one."""
+    named = re.search(r"op='([\w.]+)'", message)
+    if named is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nodes = program.run_decompositions().graph.nodes
+    traces = (node.meta.get("stack_trace") for node in nodes if str(node.target).startswith(f"{named[1]}."))
+    return line_in(next(filter(None, traces), ""))
 
 
 def load(path: Path) -> tuple[Loaded, str]:

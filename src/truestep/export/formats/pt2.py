@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import torch
@@ -16,9 +17,11 @@ def require() -> None:
 
 
 def write(source: Source, path: Path) -> None:
-    """Write the graph with its weights."""
+    """Write the graph with its weights, and without the batch that it was traced with."""
     assert source.program is not None
-    torch.export.save(source.program, path)
+    program = copy.copy(source.program)
+    program.example_inputs = None
+    torch.export.save(program, path)
 
 
 def load(path: Path) -> tuple[Loaded, str]:

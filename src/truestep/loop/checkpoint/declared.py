@@ -34,6 +34,8 @@ _OF_NO_EFFECT = frozenset(
         "trackers",
         "alerts",
         "watch",
+        "predict",
+        "export",
         "device",
         "precision",
         "accumulate",

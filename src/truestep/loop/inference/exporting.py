@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -10,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.accounts._account import place
-from truestep.errors import BadSettings, SeveralProcesses
-from truestep.export.card import Facts, Supervision
+from truestep.errors import BadCheckpoint, BadPart, BadSettings, SeveralProcesses
+from truestep.export.card import Facts
 from truestep.export.exporting import Exported, export
 from truestep.export.factories import build
 from truestep.export.int8.wanted import Int8, name_of
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.listing import find
+from truestep.loop.checkpoint.listing import by_metric, evaluated, find, listed
 from truestep.loop.checkpoint.weights import load_weights
+from truestep.loop.inference.observed import observed_in
 from truestep.loop.inference.record import read_json, record_of
 from truestep.loop.log.mean import Mean
 from truestep.loop.process.provenance import describe
 from truestep.loop.process.terminal import say
-from truestep.supervision.session import Session, current
+from truestep.seams.wrappers import wrapped_model
+from truestep.supervision.session import current
 
 _BESIDE = ("step", "epoch", "lr", "grad_norm", "skipped_steps")
 """Names in a log that are not results."""
@@ -71,21 +73,21 @@ def export_checkpoint(
     name = weights or checkpoint.models[0]
     model = build(factory, arguments)
     load_weights(model, checkpoint, name=name)
+    about = _about(checkpoint, name)
+    target = folder(checkpoint.path)
+    found = export(model, target, to=to, batches=batches, factory=factory, arguments=arguments, **about, **options)
+    return found, f"{checkpoint.path} ({name})"
+
+
+def _about(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """Return origin, preprocessing and facts of the training, of a checkpoint, as keyword arguments of `export`."""
     saved = record_of(checkpoint)
     environment = read_json(checkpoint.path.parent.parent / "environment.json")
-    found = export(
-        model,
-        folder(checkpoint.path),
-        to=to,
-        batches=batches,
-        factory=factory,
-        arguments=arguments,
-        origin=origin_of(checkpoint, name),
-        preprocessing=saved.preprocessing,
-        facts=Facts(*_metrics_in(checkpoint), saved.settings, environment),
-        **options,
-    )
-    return found, f"{checkpoint.path} ({name})"
+    return {
+        "origin": origin_of(checkpoint, name),
+        "preprocessing": saved.preprocessing,
+        "facts": Facts(*_metrics_in(checkpoint), saved.settings, environment, observed_in(checkpoint)),
+    }
 
 
 def _metrics_in(checkpoint: Checkpoint) -> tuple[dict[str, float], dict[str, tuple[float, int]]]:
@@ -138,6 +140,7 @@ def export_of_run(
     loader: Loader | GivenLoader | DataLoader[Any],
     *,
     to: str,
+    best: bool,
     out: str | Path | None,
     evaluation: Evaluation,
     parts: Parts,
@@ -148,43 +151,57 @@ def export_of_run(
     quantise: Int8 | None,
     **options: Any,
 ) -> Exported:
-    """Export a model of a run with its current weights; see `Run.export`."""
+    """Export a model of a run with its current weights, or those of its best checkpoint; see `Run.export`."""
     if strategy.world_size > 1:
         raise SeveralProcesses(
             f"run.export() was called in {strategy.world_size} processes",
             expected="expected one process: an export is written once",
             remedy="save a checkpoint, and export it with `truestep export`",
         )
-    if out is None and folder is None:
+    if folder is None and (out is None or best):
         raise BadSettings(
-            "the run has no folder for the export",
-            expected="expected out=",
-            remedy='pass out="exports/name" to run.export()',
+            "the run has no folder, and so no checkpoints" if best else "the run has no folder for the export",
+            expected="expected out= of the run" if best else "expected out=",
+            remedy='pass out="runs/name" to Run' if best else 'pass out="exports/name" to run.export()',
         )
     target = Path(out) if out is not None else Path(folder or "") / "export" / name_of(to, quantise)
     averages = {name: followed.average.model for name, followed in parts.averaging.shelf.items()}
-    logged = {} if logs.path is None else last_values(logs.path, logs.secure())
-    counted = {name: (float(mean), int(mean.count)) for name, mean in parts.means.items() if mean.shares}
-    named = next((name for name, one in (parts.models | averages).items() if one is model), None)
+    own = wrapped_model(model)
+    named = next((name for name, one in (parts.models | averages).items() if wrapped_model(one) is own), None)
     session = current()
-    supervision = None if session is None else _supervision(session)
+    observed = parts.observed.so_far()
     with nullcontext() if session is None else session.aside():
-        found = export(
-            model,
-            target,
-            to=to,
-            batches=evaluation.batches(loader),
-            origin={"name": named, "step": step},
-            preprocessing=parts.record.preprocessing,
-            facts=Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), supervision),
-            quantise=quantise,
-            **options,
-        )
+        if best:
+            model, about = _best_of(Path(folder or ""), model, named)
+        else:
+            logged = {} if logs.path is None else last_values(logs.path, logs.secure())
+            counted = {name: (float(mean), int(mean.count)) for name, mean in parts.means.items() if mean.shares}
+            about = {
+                "origin": {"name": named, "step": step},
+                "preprocessing": parts.record.preprocessing,
+                "facts": Facts(logged, counted, parts.record.settings, describe(torch.device("cpu")), observed),
+            }
+        batches = evaluation.batches(loader)
+        found = export(model, target, to=to, batches=batches, quantise=quantise, **about, **options)
     say(f"truestep: {found}")
     return found
 
 
-def _supervision(session: Session) -> Supervision:
-    """Return the observations of a session so far."""
-    found = [(each.rule, each.message, place(each.primary.site)) for each in session.findings]
-    return Supervision(session.steps, found, session.ledger_so_far())
+def _best_of(folder: Path, model: nn.Module, name: str | None) -> tuple[nn.Module, dict[str, Any]]:
+    """Return a copy of a model with the weights of the best checkpoint of a run, and its description for `export`."""
+    if name is None:
+        raise BadPart(
+            f"{type(model).__name__} is not a model of the run, and its checkpoints have no weights for it",
+            expected="expected a model that was passed to run.model(), or an average of one",
+            remedy="pass the model of the run, or leave best=True out",
+        )
+    if not by_metric([*listed(folder / "checkpoints"), *evaluated(folder / "checkpoints")]):
+        raise BadCheckpoint(
+            f"no checkpoint in {folder} has a metric, so none is the best",
+            expected="expected a checkpoint that was saved with a metric",
+            remedy="call run.save(metric=...) in the loop, or leave best=True out",
+        )
+    checkpoint = find(folder / "best")
+    own = copy.deepcopy(wrapped_model(model)).cpu()
+    load_weights(own, checkpoint, name=name)
+    return own, _about(checkpoint, name)

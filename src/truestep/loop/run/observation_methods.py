@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from truestep.loop.run.inspecting import Inspecting
     from truestep.loop.run.logging import RunLog
     from truestep.loop.run.registry import Parts
+    from truestep.loop.run.run_state import RunState
     from truestep.loop.settings.settings import Settings
 
 
@@ -35,6 +36,7 @@ class ObservationMethods:
     strategy: Strategy
     _parts: Parts
     _progress: RunProgress
+    _contents: RunState
     _evaluation: Evaluation
     _log: RunLog
     _inspecting: Inspecting
@@ -112,6 +114,7 @@ class ObservationMethods:
         loader: Loader | GivenLoader | DataLoader[Any],
         *,
         to: Literal["pt2", "onnx", "aoti", "safetensors"] = "pt2",
+        best: bool = False,
         out: str | Path | None = None,
         inputs: Callable[[Any], Any] | None = None,
         factory: str | None = None,
@@ -124,42 +127,41 @@ class ObservationMethods:
         most_drop: float | None = None,
         metric: Callable[[Any, Any], Any] | None = None,
     ) -> Exported:
-        """Export a model with its current weights, and compare the export with it in a fresh process.
+        """Export a model of the run, and compare the export with it in a fresh process.
 
-        The model is traced in eval mode with a free batch size; modes, buffers and random states are restored. How to:
-        [export](../../how-to/export.md).
+        Modes, buffers and random states of the model are restored. How to: [export](../../how-to/export.md).
 
         Args:
             model: a model of the run, or `ema.model`.
             loader: of the validation set: some of its batches are compared, and edge shapes made from them.
             to: "pt2" for torch, "onnx" for runtimes, "aoti" for compiled code, "safetensors" for plain weights.
+            best: True for the weights of the best checkpoint, instead of the current ones.
             out: the folder of the export; None for one below the folder of the run.
             inputs: a function from a batch to a tensor, a tuple, or a mapping; None passes the first fields.
-            factory: "module:factory" that builds the model again; needed for "safetensors".
-            arguments: keyword arguments of the factory.
+            factory, arguments: "module:factory" that builds the model, needed for "safetensors", and its arguments.
             dynamic: free dimensions by input, besides the batch; None for those that differ, and lengths of tokens.
             fixed_batch: True to fix the size of the batch.
             tolerance: largest difference, divided by the largest output; None for 1e-4 in float32, 5e-2 in int8.
             count: batches to compare.
             quantise: "int8" for linear layers in int8 on a CPU, by torchao; accuracy, speed and size are measured.
-            most_drop: with int8, largest fall of the accuracy over the whole loader; None for 0.01.
-            metric: with int8, a number for (output, batch), greater is better; None for accuracy or squared error.
+            most_drop, metric: with int8, largest fall of the accuracy, 0.01 if None; a number for (output, batch).
 
         Raises:
             NotExportable: the model cannot be exported; the message has the line that stops it.
-            ExportDiffers: outputs of the export differ from those of the model; nothing is left in `out`.
-            LessAccurate: the quantised model is less accurate than allowed; nothing is written.
+            ExportDiffers, LessAccurate: of the model, or with int8 by more than allowed; nothing is left in `out`.
             BadInputs: the batches do not fit the model, or it has no linear layer to quantise.
-            PackageMissing: the format needs a package or a compiler.
-            SeveralProcesses: the run has several processes.
+            BadCheckpoint: with `best`, no checkpoint was saved with a metric.
+            PackageMissing, SeveralProcesses: a package or a compiler is not installed; several processes train.
         """
         from truestep.export.int8.wanted import wanted
         from truestep.loop.inference.exporting import export_of_run
 
+        self._contents.wait()
         return export_of_run(
             model,
             loader,
             to=to,
+            best=best,
             out=out,
             evaluation=self._evaluation,
             parts=self._parts,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from truestep.errors import BadPart, OpenWindow
+from truestep.loop.inference.observed import Observed
 from truestep.loop.inference.record import Record
 from truestep.loop.optim.averaging import Averaging
 from truestep.loop.optim.schedulers import Schedule
@@ -85,6 +86,7 @@ class Parts:
         """Means of `run.mean()`, created in the bodies of loops: a resumed run may lack some of them."""
         self.averaging = Averaging(self.updates)
         self.record = Record()
+        self.observed = Observed()
         self.declared: dict[tuple[str, str], dict[str, Any]] = {}
         """Declared values of optimizers and schedules, by name and kind."""
         self.dropped: set[tuple[str, str]] = set()

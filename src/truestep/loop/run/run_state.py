@@ -22,6 +22,7 @@ from truestep.loop.checkpoint.parts import put_back, taken_out, write_parts
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
+from truestep.loop.inference.observed import observed_in
 from truestep.loop.optim.updates import has_groups_of, load_optimizer
 from truestep.loop.process.terminal import say
 from truestep.model.freeze import frozen_state, load_frozen_state
@@ -86,6 +87,8 @@ class RunState:
         self.saves = saves
         """True if the run has a folder for checkpoints."""
         self._loaded: dict[str, Any] = {} if resumed is None else self._state_of(resumed)
+        if resumed is not None:
+            parts.observed.earlier = observed_in(resumed)
         if self._loaded:
             state.update(self._loaded["user"])
             self._load_series(self._loaded)
@@ -162,7 +165,7 @@ class RunState:
             mode=mode,
             evaluated=None if evaluated is None or evaluated.content is None else evaluated,
             parts=written,
-            documents=parts.record.documents(),
+            documents=self._documents(),
         )
 
     def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
@@ -183,9 +186,12 @@ class RunState:
         models = self._models() if best else None
         if checkpoints is None:
             return
-        documents = self._parts.record.documents()
-        content = None if models is None else Content.of(models, {}, (), copies=not shards, documents=documents)
+        content = None if models is None else Content.of(models, {}, (), copies=not shards, documents=self._documents())
         self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
+
+    def _documents(self) -> dict[str, str]:
+        """Return the texts of a checkpoint, by file name."""
+        return self._parts.record.documents() | self._parts.observed.documents()
 
     def _models(self) -> dict[str, Any]:
         """Return the state of each model and each average."""
