@@ -12,6 +12,8 @@ from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _FLAT = 2
+_SMALL = 8
+"""How many times more values the trained parameters have than biases and normalisation that were left out."""
 
 
 class ParametersNotOptimized(Rule):
@@ -140,8 +142,9 @@ class ParametersNotOptimized(Rule):
             key=model.model,
         )
         meant = not trained or run.weights.unfrozen.issuperset(left)
-        few = Confidence.MEDIUM if meant or _few_random(left, trained, run) else Confidence.LOW
-        draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else few
+        few = meant or _few_random(left, trained, run) or self._few_values(left, trained, run)
+        unsure = Confidence.MEDIUM if few else Confidence.LOW
+        draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else unsure
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
         draft.first_step = min(self._first[p] for p in left)
@@ -149,12 +152,21 @@ class ParametersNotOptimized(Rule):
 
     def _sure(self, left: list[int], trained: list[int], run: Progress) -> bool:
         """Return True if the left-out part is the smaller one and gradients flow through it to trained parameters."""
-        depths = [self._depth[p] for p in left if p in self._depth]
-        behind = [self._depth[p] for p in trained if p in self._depth]
-        if len(left) > len(trained) or not depths or not behind or max(behind) - min(depths) < self.MARGIN:
+        if len(left) > len(trained) or not self._is_through(left, trained):
             return False
         names = [[run.parameters[p].name for p in part] for part in (left, trained)]
         return apart(*names) or _values(left, run) < _values(trained, run)
+
+    def _few_values(self, left: list[int], trained: list[int], run: Progress) -> bool:
+        """Return True if biases and normalisation were left out, and the weights around them were not."""
+        flat = all(len(run.parameters[p].shape) < _FLAT for p in left)
+        return flat and self._is_through(left, trained) and _SMALL * _values(left, run) < _values(trained, run)
+
+    def _is_through(self, left: list[int], trained: list[int]) -> bool:
+        """Return True if gradients flow through the left-out part to trained parameters."""
+        depths = [self._depth[p] for p in left if p in self._depth]
+        behind = [self._depth[p] for p in trained if p in self._depth]
+        return bool(depths) and bool(behind) and max(behind) - min(depths) >= self.MARGIN
 
     def _stale(self, optimizer: int, run: Progress) -> bool:
         """Return True if the optimizer holds parameters of no model in use (optimizer-holds-stale-parameters)."""

@@ -17,6 +17,7 @@ _ELEMENTS = 16
 _LEAST_RANDOM = 16
 _LEAST_LOOKS = 4
 """Looks at a gradient of zeros before it is reported."""
+_ROUNDING = 1e-4
 _MOST = 4000
 _SETTLED = 1000
 """Steps after which unchanged parameters are reported again only if their set differs."""
@@ -86,7 +87,7 @@ class Unchanged:
                 continue
             if held.base is None:
                 first_values(held, parameter, scene.sampling.step)
-            elif held.base_version != version(parameter) or held.base != fingerprint(parameter):
+            elif _has_moved(held, parameter):
                 moved.append(held.number)
             else:
                 self._examine(held, parameter)
@@ -145,6 +146,18 @@ class Unchanged:
             self._random[held.number] = is_initial(parameter)
 
 
+def _has_moved(held: Held, parameter: Any) -> bool:
+    """Return True if a parameter has other values than at first.
+
+    One without an optimizer keeps them if an average of it is written into it: up to rounding.
+    """
+    now = fingerprint(parameter)
+    if not now or held.panel is None or held.panel.number:
+        return held.base_version != version(parameter) or held.base != now
+    pairs = [(float(one), float(other)) for one, other in zip(held.base or (), now, strict=False)]
+    return not pairs or any(abs(one - other) > _ROUNDING * abs(one) for one, other in pairs)
+
+
 def is_dense(gradient: Any) -> bool:
     """Return True if a gradient has a value for each element."""
     return str(gradient.layout) == "torch.strided" and has_values(gradient)
@@ -155,7 +168,7 @@ def _are_scaled(before: list[str], now: list[str]) -> bool:
     pairs = [(float(one), float(other)) for one, other in zip(before, now, strict=True)]
     size = sum(abs(one) for one, _ in pairs)
     factor = sum(abs(other) for _, other in pairs) / size if size else 1.0
-    return factor <= 1.0 and all(abs(other - factor * one) <= 1e-4 * abs(one) for one, other in pairs)
+    return factor <= 1.0 and all(abs(other - factor * one) <= _ROUNDING * abs(one) for one, other in pairs)
 
 
 def is_initial(weight: Any) -> bool:
