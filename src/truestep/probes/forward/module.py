@@ -17,7 +17,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.evaluation.last_pass import LastPass, last_pass
 from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inner_calls import InnerCalls
-from truestep.probes.forward.inputs import READS_ASIDE, Inputs
+from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
