@@ -7,6 +7,7 @@ from truestep.accounts.samples import Inputs
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
+from truestep.rules._levels import Grid, any_scaled_as, by_line, grids
 from truestep.rules._rule import Progress, Rule
 
 _FACTOR = 6.0
@@ -67,34 +68,60 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (ev.ModelCalled,)
+    watches = ()
     needs = (ev.InputsRead, _BOTH)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._measuring: set[tuple[int, Site | None]] = set()
-        """Models and lines with calls that measure the model; the steps of a sampler do not."""
-
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, ev.ModelCalled) and not event.grad and event.use:
-            self._measuring.add((event.model, event.site))
+        """Read nothing: the account of samples has the inputs."""
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for (model, training), inputs in run.samples.inputs.items():
             trained = run.samples.inputs.get((model, True))
             if training or trained is None or len(trained.reads) < _LEAST_READS:
                 continue
-            self._judge(model, inputs, trained, run)
+            if not self._judge(model, inputs, trained, run):
+                self._compare(model, run)
         for (model, argument, training), inputs in run.samples.features.items():
             trained = run.samples.features.get((model, argument, True))
             varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
             if not training and trained is not None and varied and len(trained.reads) >= _LEAST_READS:
                 self._judge(model, inputs, trained, run)
 
-    def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
-        measuring = all((model, read.site) in self._measuring for read in inputs.reads)
-        if measuring and all(_is_far(read, trained) for read in inputs.reads):
-            self._found(model, inputs, trained, run)
+    def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> bool:
+        """Report inputs that are far from those of training; return True if they were."""
+        if not run.samples.measures(model, inputs.reads) or not all(_is_far(read, trained) for read in inputs.reads):
+            return False
+        self._found(model, inputs, trained, run)
+        return True
+
+    def _compare(self, model: int, run: Progress) -> None:
+        """Report inputs that were scaled in another way, as the distances of their levels show."""
+        before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
+        trained, lines = grids(before), by_line(after)
+        if len(before) < _LEAST_READS or any_scaled_as(trained, lines):
+            return
+        for line in lines:
+            for part, grid in grids(line).items():
+                if part in trained and grid.is_far_from(trained[part]):
+                    self._scaled_differently(line, part, (grid, trained[part]), before[0].site, run)
+                    return
+
+    def _scaled_differently(
+        self, reads: list[ev.LevelsRead], part: str, both: tuple[Grid, Grid], before: Site | None, run: Progress
+    ) -> None:
+        name = run.model_name(reads[0].model)
+        draft = self.report(
+            reads[0].site,
+            f"`{name}` is evaluated on inputs that were scaled in another way than those of its training",
+            run=run,
+            label=_scaled(both[0], part),
+            related=() if before is None else (Mark(before, _scaled(both[1], part)),),
+            help="prepare the inputs of the evaluation as those of the training",
+            cost="the figures of the evaluation are not those of the model",
+            unit="calls read",
+            key=reads[0].model,
+        )
+        draft.count = draft.total = sum(read.part == part for read in reads)
 
     def _found(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
         name, first, before = run.model_name(model), inputs.reads[0], trained.reads[0]
@@ -111,6 +138,12 @@ class InputsOnAnotherScale(Rule):
             key=model,
         )
         draft.count = draft.total = len(inputs.reads)
+
+
+def _scaled(grid: Grid, part: str) -> str:
+    """Return the levels of values, their mean and standard deviation."""
+    where = f"{part}: " if part else ""
+    return f"{where}{grid.mean:.2g} +- {grid.spread:.2g}, in steps of {grid.distance:.3g}"
 
 
 def _is_far(read: ev.InputsRead, trained: Inputs) -> bool:

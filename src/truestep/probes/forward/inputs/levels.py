@@ -20,7 +20,7 @@ _PLACES = (0.53, 0.45, 0.37, 0.62)
 """Places of features that are read alone; the middle of a picture is seldom constant."""
 _LARGEST = 1 << 18
 _MOST_SAMPLES = 16
-_MEAN, _SPREAD = 1e-4, 1e-3
+_MEAN, _SPREAD = 1e-3, 1e-3
 """Largest distances of a mean from 0 and of a standard deviation from 1, for values scaled with these."""
 
 
@@ -62,19 +62,22 @@ def scaled_by_itself(given: Any) -> str:
     rows = values.flatten(1)
     if rows.shape[1] >= _LEAST_VALUES and _is_standard(rows[:_MOST_SAMPLES], 1):
         return "sample"
-    if len(rows) < 2:  # noqa: PLR2004
+    if len(rows) < 2 or abs(float(rows.mean())) > _MEAN:  # noqa: PLR2004
         return ""
-    channels = values.transpose(0, 1).flatten(1) if values.dim() > 2 else rows.T  # noqa: PLR2004
-    wide = channels.shape[1] >= _LEAST_VALUES
-    whole = rows.numel() >= _LEAST_VALUES and _is_standard(rows.reshape(1, -1), 1)
-    return "batch" if whole or (wide and _is_standard(channels, 1)) else ""
+    if rows.numel() >= _LEAST_VALUES and _is_standard(rows.reshape(1, -1), 1):
+        return "batch"
+    channels = values.transpose(0, 1).flatten(1)
+    return "batch" if channels.shape[1] >= _LEAST_VALUES and _is_standard(channels, 1) else ""
 
 
 def _is_standard(values: Any, dim: int) -> bool:
     """Return True if all rows that vary have a mean of 0 and a standard deviation of 1."""
-    means, spreads = values.mean(dim), values.std(dim, correction=0)
+    means = values.mean(dim, keepdim=True)
+    if bool((means.abs() > _MEAN).any()):
+        return False
+    spreads = (values - means).square().mean(dim).sqrt()
     varied = spreads > _SPREAD
-    if not bool(varied.any()) or bool((means.abs() > _MEAN).any()):
+    if not bool(varied.any()):
         return False
     count = values.shape[dim]
     corrected = spreads * (count / (count - 1)) ** 0.5
