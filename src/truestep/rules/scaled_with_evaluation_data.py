@@ -149,7 +149,8 @@ class ScaledWithEvaluationData(Rule):
 
 def _differ(reads: list[LevelsRead]) -> bool:
     """Return True if calls are on levels of different distances: they were not scaled together."""
-    return any(len({read.distance for read in reads if read.part == part}) > 1 for part in {read.part for read in reads})
+    distances = {(read.part, read.distance) for read in reads}
+    return len(distances) > len({read.part for read in reads})
 
 
 def _name(table: str, one: ScalingRead, run: Progress) -> str:

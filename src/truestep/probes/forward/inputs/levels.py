@@ -56,13 +56,14 @@ def scaled_by_itself(given: Any) -> str:
     Args:
         given: a tensor with decimals.
     """
-    if not 0 < given.numel() <= _LARGEST or given.dim() < 2:  # noqa: PLR2004
+    if not given.numel() or given.dim() < 2:
         return ""
     values = given.detach()
-    rows = values.flatten(1)
-    if rows.shape[1] >= _LEAST_VALUES and _is_standard(rows[:_MOST_SAMPLES], 1):
+    some = values[:_MOST_SAMPLES].flatten(1)
+    if _LEAST_VALUES <= some.shape[1] <= _LARGEST and _is_standard(some, 1):
         return "sample"
-    if len(rows) < 2 or abs(float(rows.mean())) > _MEAN:  # noqa: PLR2004
+    rows = values.flatten(1) if values.numel() <= _LARGEST else values[:0]
+    if len(rows) < 2 or abs(float(rows.mean())) > _MEAN:
         return ""
     if rows.numel() >= _LEAST_VALUES and _is_standard(rows.reshape(1, -1), 1):
         return "batch"
@@ -86,7 +87,7 @@ def _is_standard(values: Any, dim: int) -> bool:
 
 def _parts(given: Any) -> Iterator[tuple[str, Any]]:
     dims = given.dim()
-    for dim in (1, dims - 1) if dims > 2 else ():  # noqa: PLR2004
+    for dim in (1, dims - 1) if dims > 2 else ():
         if given.shape[dim] in _CHANNELS:
             for channel in range(given.shape[dim]):
                 yield f"channel {channel}", given.select(dim, channel)
@@ -95,7 +96,7 @@ def _parts(given: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _features(given: Any) -> Iterator[tuple[str, Any]]:
-    if given.dim() < 2:  # noqa: PLR2004
+    if given.dim() < 2:
         return
     count = given[0].numel()
     places = range(count) if count <= len(_PLACES) else sorted({int(place * count) for place in _PLACES})

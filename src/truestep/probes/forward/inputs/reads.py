@@ -35,7 +35,7 @@ class Inputs:
     def look(self, model: int, module: Any, args: tuple[Any, ...], site: Site | None) -> None:
         """Emit the values of the first argument."""
         scene = self._scene
-        given = args[0] if args else None
+        given: Any = args[0] if args else None
         if type(given) is not scene.torch.Tensor or not _is_readable(given):
             return
         training = bool(module.training) and scene.torch.is_grad_enabled()
