@@ -71,6 +71,7 @@ from truestep.events._files import (
 )
 from truestep.events._forward import (
     BatchStatisticsTaken,
+    FirstNormRead,
     FirstStatisticsUsed,
     ForwardCalledDirectly,
     InputsRead,
@@ -179,6 +180,7 @@ __all__ = [
     "EvaluationLossRead",
     "Event",
     "FigureRead",
+    "FirstNormRead",
     "FirstStatisticsUsed",
     "ForwardCalledDirectly",
     "FreezeIgnored",

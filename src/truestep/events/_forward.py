@@ -131,6 +131,27 @@ class LevelsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FirstNormRead(Event):
+    """In an evaluation, the input of the first batch normalization was compared with its running statistics."""
+
+    absent: ClassVar[str] = "no evaluation of a model with batch normalization that has run in train mode"
+    model: int
+    layer: str = ""
+    """Name of the layer in the model; empty for the model itself."""
+    distance: float = 0.0
+    """Median over the channels of the distance of the means, in running standard deviations."""
+    ratio: float = 1.0
+    """Median over the channels of the ratio of the standard deviations; 1 for too few values."""
+    mean: float = 0.0
+    spread: float = 0.0
+    before: float = 0.0
+    """Mean of the running means over the channels."""
+    before_spread: float = 0.0
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchStatisticsTaken(Event):
     """At a sampled step, batch normalisation layers in train mode ran inside the `ModelCalled` before this event."""
 

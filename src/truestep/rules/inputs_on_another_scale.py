@@ -68,11 +68,17 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = ()
+    watches = (ev.FirstNormRead,)
     needs = (ev.InputsRead, _BOTH)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._normalised: dict[int, list[ev.FirstNormRead]] = {}
+        """Model to the inputs of its first batch normalization in evaluations."""
+
     def observe(self, event: Event, run: Progress) -> None:
-        """Read nothing: the account of samples has the inputs."""
+        if isinstance(event, ev.FirstNormRead):
+            self._normalised.setdefault(event.model, []).append(event)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for (model, training), inputs in run.samples.inputs.items():
@@ -86,6 +92,31 @@ class InputsOnAnotherScale(Rule):
             varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
             if not training and trained is not None and varied and len(trained.reads) >= _LEAST_READS:
                 self._judge(model, inputs, trained, run)
+
+        for model, reads in self._normalised.items():
+            if (model, True) not in run.samples.inputs:  # else these are compared
+                self._judge_normalised(model, reads, run)
+
+    def _judge_normalised(self, model: int, reads: list[ev.FirstNormRead], run: Progress) -> None:
+        """Report inputs that are far from the running statistics of the first batch normalization."""
+        far = all(max(read.distance, read.ratio) >= _FACTOR for read in reads)
+        near = all(0 < read.ratio < _SMALL for read in reads)
+        if not (far or near) or not run.samples.measures(model, reads):
+            return
+        name, first = run.model_name(model), reads[0]
+        layer = f"`{first.layer}`" if first.layer else "the layer"
+        draft = self.report(
+            first.site,
+            f"`{name}` is evaluated on inputs of another scale than those of its training",
+            run=run,
+            label=f"{layer} gets {first.mean:.2g} +- {first.spread:.2g}, "
+            f"its statistics are {first.before:.2g} +- {first.before_spread:.2g}",
+            help="prepare the inputs as those of the training, with its statistics",
+            cost="the figures of the evaluation are not those of the model",
+            unit="calls read",
+            key=model,
+        )
+        draft.count = draft.total = len(reads)
 
     def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> bool:
         """Report inputs that are far from those of training; return True if they were."""

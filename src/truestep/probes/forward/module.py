@@ -143,7 +143,7 @@ class ModuleProbe(Probe):
                     return before, None, self._compared.entering(module, args)
             elif before == 3:
                 if type(module) in self.norms.kinds and self.evaluated.model is not None:
-                    self.evaluated.met(module)
+                    self.evaluated.met(module, args)
                 if self._looking:
                     self._inside.evaluated(module, args)
             return passed_by
