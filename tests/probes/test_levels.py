@@ -50,7 +50,12 @@ def test_zeros_of_padding_are_no_levels(pixels):
 
 def test_measured_numbers_and_noise_have_no_levels(pixels):
     torch.manual_seed(0)
-    for given in (torch.rand(64, 10), torch.randn(64, 3, 8, 8), pixels + 0.1 * torch.randn_like(pixels), torch.ones(64)):
+    for given in (
+        torch.rand(64, 10),
+        torch.randn(64, 3, 8, 8),
+        pixels + 0.1 * torch.randn_like(pixels),
+        torch.ones(64),
+    ):
         assert distances(given) == [0.0]
 
 

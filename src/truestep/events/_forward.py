@@ -132,9 +132,9 @@ class LevelsRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstNormRead(Event):
-    """In an evaluation, the input of the first batch normalization was compared with its running statistics."""
+    """In an evaluation, the input of the first batch normalisation was compared with its running statistics."""
 
-    absent: ClassVar[str] = "no evaluation of a model with batch normalization that has run in train mode"
+    absent: ClassVar[str] = "no evaluation of a model with batch normalisation that has run in train mode"
     model: int
     layer: str = ""
     """Name of the layer in the model; empty for the model itself."""

@@ -28,12 +28,16 @@ class ScaledWithEvaluationData(Rule):
     with such values over the rows of training and evaluation together, and over neither alone: they were scaled before
     the split. The range 0 to 1 counts in the same way.
 
+    Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
+    calls of the training are on values that were scaled in one way: their levels have the same distance everywhere.
+
     Why it matters
     --------------
     A model in use gets single samples, which are scaled with the statistics of the training. With its own statistics,
     an evaluation hides every shift of the data, and moves the samples that the model reads: in the proof the error on
     rows of a warmer year is 1.00 instead of 0.11. Statistics of all rows depend on those that are held out: in the
     second proof a few failed sensors there squeeze the features of the training, and the error is 0.59 instead of 0.35.
+    In the third one, each batch is scaled alone, and a cold and a warm day become equal: 0.58 instead of 0.14.
 
     Example
     -------
@@ -53,8 +57,10 @@ class ScaledWithEvaluationData(Rule):
     ------------------
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures, scaled with the statistics of both parts, are reported with low confidence.
-    Not reported: samples and groups of rows that are scaled one by one, fewer than 4 columns or 30 rows, columns of few
-    different values, tables that no variable holds, and rows scaled before the split in a run with another evaluation.
+    Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
+    rows, columns of few different values, tables that no variable holds, and rows scaled before the split in a run with
+    another evaluation; samples that are scaled one by one beside an evaluation in the way of the training, or after a
+    training on noise, mixtures or resized pictures.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Inputs of the first batch normalization of an evaluated model, next to its statistics, which a file has as well."""
+"""Inputs of the first batch normalisation of an evaluated model, next to its statistics, which a file has as well."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FirstNorm:
         self._facts: dict[str, Any] = {}
 
     def begins(self, model: Model) -> bool:
-        """Handle the start of a call without gradients; return True if its first batch normalization is to be read."""
+        """Handle the start of a call without gradients; return True if its first batch normalisation is to be read."""
         self._waiting, self._facts = None, {}
         module: Any = model.ref()
         read = self._reads.get(model.number, 0)
