@@ -1,4 +1,4 @@
-"""Levels of inputs, by which the preparation of training and evaluation can be compared whatever their samples are."""
+"""Levels of inputs: they show if training and evaluation were prepared in the same way, also for different samples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Grid:
 
 
 def by_line(reads: Iterable[LevelsRead]) -> list[list[LevelsRead]]:
-    """Return the reads of each line, as the inputs of a dry run are no evidence about those of an evaluation."""
+    """Return the reads of each line: the inputs of a dry run say nothing about those of an evaluation."""
     lines: dict[Site | None, list[LevelsRead]] = {}
     for read in reads:
         lines.setdefault(read.site, []).append(read)

@@ -40,7 +40,7 @@ class InputsOnAnotherScale(Rule):
     levels, and the inputs differ by 0.4 standard deviations or a factor of 1.5.
 
     A model that was trained by another process shows its training in the statistics of its first batch normalisation.
-    Reports an evaluation, as above, whose inputs of this layer are as far from them in each call that was read.
+    Reports an evaluation, as above, if the inputs of this layer are as far from them in each call that was read.
 
     Why it matters
     --------------

@@ -82,7 +82,7 @@ fit(model, own[:360], y, epochs=2)
 print("tuned for it", accuracy(model, own[360:], wanted))
 
 alone = (scans - scans.float().mean((1, 2, 3), keepdim=True)) / scans.float().std((1, 2, 3), keepdim=True)
-print("each by itself", accuracy(fit(build(), alone[:360], y, erased), alone[360:], wanted))
+print("each alone", accuracy(fit(build(), alone[:360], y, erased), alone[360:], wanted))
 
 counts = (20 + torch.arange(600) // 12 + torch.poisson(torch.full((600,), 8.0))).float()
 windows = ((counts - counts[:400].mean()) / counts[:400].std()).unfold(0, 17, 1)

@@ -1,4 +1,4 @@
-"""A classifier centres each pixel for its training, and standardises each picture by itself when it answers."""
+"""A classifier centres each pixel for its training, and standardises each picture alone when it answers."""
 
 import torch
 from torch import nn
