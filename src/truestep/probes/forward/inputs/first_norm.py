@@ -47,7 +47,7 @@ class FirstNorm:
     def met(self, layer: Any, args: tuple[Any, ...]) -> None:
         """Compare the input of the first layer that runs with its statistics."""
         model, self._waiting = self._waiting, None
-        given = args[0] if args else None
+        given: Any = args[0] if args else None
         if model is None or type(given) is not self._scene.torch.Tensor or not _is_readable(given) or layer.training:
             return
         share = _written(layer)
