@@ -71,6 +71,8 @@ def test_own_statistics_of_samples_and_of_batches(pixels):
     assert scaled_by_itself((pixels / 255 - 0.5) / 0.29) == ""
     assert scaled_by_itself(torch.randn(64, 20)) == ""
     assert scaled_by_itself(torch.zeros(64, 20)) == ""
+    assert scaled_by_itself(sample.half()) == "sample"
+    assert scaled_by_itself(torch.rand(4, 20).to(torch.float8_e4m3fn)) == ""
 
 
 def test_levels_are_emitted_beside_the_values():

@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import FirstNormRead, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.probes.forward.model import Model
 
 _READS = 3
@@ -87,7 +88,8 @@ def _written(layer: Any) -> float:
 
 def _is_readable(given: Any) -> bool:
     dims = given.dim() >= _LEAST_DIMS and 0 < given.numel() <= _LARGEST
-    return bool(dims and given.is_cpu and has_values(given) and given.is_floating_point())
+    readable = dims and given.is_cpu and has_values(given) and given.is_floating_point()
+    return bool(readable and not is_transformed(given))
 
 
 def _name(model: Model, layer: Any) -> str:

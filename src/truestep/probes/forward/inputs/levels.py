@@ -20,6 +20,7 @@ _PLACES = (0.53, 0.45, 0.37, 0.62)
 """Places of features that are read alone; the middle of a picture is seldom constant."""
 _LARGEST = 1 << 18
 _MOST_SAMPLES = 16
+_BYTES = 4
 _MEAN, _SPREAD = 1e-3, 1e-3
 """Largest distances of a mean from 0 and of a standard deviation from 1, for values scaled with these."""
 
@@ -59,16 +60,21 @@ def scaled_by_itself(given: Any) -> str:
     if not given.numel() or given.dim() < 2:
         return ""
     values = given.detach()
-    some = values[:_MOST_SAMPLES].flatten(1)
+    some = _exact(values[:_MOST_SAMPLES].flatten(1))
     if _LEAST_VALUES <= some.shape[1] <= _LARGEST and _is_standard(some, 1):
         return "sample"
-    rows = values.flatten(1) if values.numel() <= _LARGEST else values[:0]
+    rows = _exact(values.flatten(1)) if values.numel() <= _LARGEST else values[:0]
     if len(rows) < 2 or abs(float(rows.mean())) > _MEAN:
         return ""
     if rows.numel() >= _LEAST_VALUES and _is_standard(rows.reshape(1, -1), 1):
         return "batch"
-    channels = values.transpose(0, 1).flatten(1)
+    channels = rows.reshape(values.shape).transpose(0, 1).flatten(1)
     return "batch" if channels.shape[1] >= _LEAST_VALUES and _is_standard(channels, 1) else ""
+
+
+def _exact(values: Any) -> Any:
+    """Return values with at least 32 bits."""
+    return values if values.element_size() >= _BYTES else values.float()
 
 
 def _is_standard(values: Any, dim: int) -> bool:
