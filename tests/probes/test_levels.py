@@ -15,7 +15,7 @@ from truestep.testing import capture_events
 
 @pytest.fixture
 def pixels():
-    return torch.randint(0, 256, (32, 3, 12, 12), generator=torch.Generator().manual_seed(1)).float()
+    return (256 * torch.rand(32, 3, 12, 12, generator=torch.Generator().manual_seed(1)).square()).floor()
 
 
 def distances(given):
@@ -35,7 +35,7 @@ def test_a_subtracted_mean_shows_in_the_offset(pixels):
 
 
 def test_columns_are_read_alone_where_all_values_together_have_no_levels():
-    rows = torch.randint(-50, 350, (64, 3), generator=torch.Generator().manual_seed(1)) / 10
+    rows = (70 * torch.randn(64, 3, generator=torch.Generator().manual_seed(1))).round() / 10
     scaled = (rows - rows.mean(0)) / torch.tensor([1.0, 2.0, 3.3])
     found = levels_of(torch, scaled)
     assert [one.part for one in found] == ["feature 0", "feature 1", "feature 2"]
@@ -59,6 +59,14 @@ def test_measured_numbers_and_noise_have_no_levels(pixels):
         assert distances(given) == [0.0]
 
 
+def test_points_at_equal_distances_have_no_levels():
+    """A model of a curve is called beyond the range of its training on purpose."""
+    points = torch.linspace(-1, 1, 160)
+    plane = torch.cartesian_prod(points[::8], points[::8])
+    for given in (points[:, None], points[torch.randperm(160)[:40], None], plane, plane[torch.randint(400, (300,))]):
+        assert distances(given) == [0.0]
+
+
 def test_own_statistics_of_samples_and_of_batches(pixels):
     each = (1, 2, 3)
     sample = (pixels - pixels.mean(each, keepdim=True)) / pixels.std(each, keepdim=True)
@@ -79,7 +87,7 @@ def test_levels_are_emitted_beside_the_values():
     torch.manual_seed(0)
     model = nn.Linear(20, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x = torch.randint(0, 100, (16, 20)) / 100
+    x = (100 * torch.rand(16, 20).square()).round() / 100
     with capture_events() as events:
         model(x).sum().backward()
         optimizer.step()

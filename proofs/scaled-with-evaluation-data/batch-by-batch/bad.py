@@ -5,7 +5,7 @@ from torch import nn
 
 torch.manual_seed(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 
-degrees = torch.randint(-50, 350, (1200, 3)) / 10
+degrees = (150 + 80 * torch.randn(1200, 3)).round() / 10
 demand = (degrees / 10 - 1.5).square().mean(1, keepdim=True) + 0.1 * torch.randn(1200, 1)
 mean, std = degrees[:900].mean(0), degrees[:900].std(0)
 days = 900 + degrees[900:].sum(1).argsort()  # from the coldest to the warmest

@@ -11,7 +11,7 @@ MEAN, STD = torch.tensor([0.35, 0.3, 0.3]).view(3, 1, 1), torch.tensor([0.22, 0.
 class Pictures(Dataset):
     def __init__(self, count, train):
         self.labels = torch.randint(0, 3, (count,))
-        self.pixels = torch.randint(0, 150, (count, 3, 8, 8))
+        self.pixels = (150 * torch.rand(count, 3, 8, 8).square()).long()
         self.pixels[torch.arange(count), self.labels] += 60
         self.train = train
 

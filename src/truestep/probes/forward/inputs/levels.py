@@ -13,6 +13,8 @@ _LEAST_VALUES = 16
 _LEAST_LEVELS = 8
 _MOST_LEVELS = 2048
 """Numbers of 32 bits are levels, too, but many more."""
+_EVEN = 0.1
+"""Largest relative distances of mean and standard deviation from those of values that are equally frequent."""
 _OFF = 0.02
 """Largest distance of a value from its level, in distances of two levels."""
 _CHANNELS = (2, 3, 4)
@@ -112,8 +114,8 @@ def _features(given: Any) -> Iterator[tuple[str, Any]]:
 
 def _levels(torch: Any, part: str, given: Any) -> Levels:
     values = _thinned(given.detach()).double()
-    levels = torch.unique(values)
-    if len(values) < _LEAST_VALUES or len(levels) < _LEAST_LEVELS:
+    levels, counts = torch.unique(values, return_counts=True)
+    if len(values) < _LEAST_VALUES or len(levels) < _LEAST_LEVELS or _is_even(values, levels, counts):
         return Levels(part)
     found = _distance(levels)
     if not found and bool((levels == 0).any()):  # padding, or a part that was erased after the scaling
@@ -124,6 +126,16 @@ def _levels(torch: Any, part: str, given: Any) -> Levels:
     offset = float(levels[0]) / found % 1.0
     mean, spread = float(values.mean()), float(values.std(correction=0))
     return Levels(part, _rounded(found), round(offset, 2) % 1.0, _rounded(mean), _rounded(spread))
+
+
+def _is_even(values: Any, levels: Any, counts: Any) -> bool:
+    """Return True for values at equal distances by choice, as of coordinates and points in time, or a part of them."""
+    if bool((counts == counts[0]).all()):
+        return True
+    reach = float(levels[-1] - levels[0])
+    middle = abs(float(values.mean() - (levels[0] + levels[-1]) / 2)) <= _EVEN * reach
+    spread = reach * ((len(levels) + 1) / (len(levels) - 1) / 12) ** 0.5
+    return middle and abs(float(values.std()) / spread - 1) <= _EVEN
 
 
 def _thinned(values: Any) -> Any:
