@@ -67,7 +67,8 @@ class InputsOnAnotherScale(Rule):
     An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
     whole numbers, and other arguments, such as states, masks and noise; other levels beside an evaluation on those of
-    the training, and after a training on noise, mixtures or resized pictures, which have no levels.
+    the training, and after a training on noise, mixtures or resized pictures, which have no levels; points of a curve
+    or a plane.
 
     References
     ----------
