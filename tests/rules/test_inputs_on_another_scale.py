@@ -1,5 +1,7 @@
 """Inputs of an evaluation that are far from those of training are reported; a call within the range clears it."""
 
+from dataclasses import replace
+
 from truestep.events import FirstNormRead, InputsRead, LevelsRead, ModelCalled, ModelMet, Site
 from truestep.findings import Outcome
 from truestep.rules import Progress
@@ -170,3 +172,9 @@ def test_statistics_within_the_range_a_sampler_and_a_training_in_the_same_run_ar
     assert judge(InputsOnAnotherScale, [MET, MEASURED, normed(ratio=0.0)]) == []  # a constant picture
     assert judge(InputsOnAnotherScale, [MET, normed(20)]) == []
     assert judge(InputsOnAnotherScale, [*TRAINED, normed(20)]) == []
+
+
+def test_points_that_were_chosen_are_quiet():
+    points = [replace(one, even=True) if isinstance(one, LevelsRead) else one for one in ON_LEVELS]
+    assert judge(InputsOnAnotherScale, [*points, levels(0.048, 0.0, 3.0)]) == []
+    assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.048, 0.0, 3.0)])) == 1

@@ -124,6 +124,8 @@ class LevelsRead(Event):
     mean: float = 0.0
     spread: float = 0.0
     """Standard deviation of the part; all figures are of sampled elements, rounded to three digits."""
+    even: bool = False
+    """Whether the levels are equally frequent, as of points that were chosen."""
     own: str = ""
     """Values with a mean of 0 and a standard deviation of 1: those of each "sample", or of the "batch"."""
     site: Site | None = None

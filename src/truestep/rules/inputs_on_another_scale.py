@@ -146,7 +146,8 @@ class InputsOnAnotherScale(Rule):
             return
         for line in lines:
             for part, grid in grids(line).items():
-                if part in trained and grid.is_far_from(trained[part]):
+                chosen = [read.even for read in before if read.part == part]
+                if part in trained and grid.is_far_from(trained[part]) and 2 * sum(chosen) < len(chosen):
                     self._scaled_differently(line, part, (grid, trained[part]), before[0].site, run)
                     return
 

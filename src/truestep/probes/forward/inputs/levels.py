@@ -38,6 +38,8 @@ class Levels(NamedTuple):
     """Place of the levels between multiples of their distance: 0 to 1."""
     mean: float = 0.0
     spread: float = 0.0
+    even: bool = False
+    """True if the levels are equally frequent, as of points that were chosen."""
 
 
 def levels_of(torch: Any, given: Any) -> list[Levels]:
@@ -115,17 +117,19 @@ def _features(given: Any) -> Iterator[tuple[str, Any]]:
 def _levels(torch: Any, part: str, given: Any) -> Levels:
     values = _thinned(given.detach()).double()
     levels, counts = torch.unique(values, return_counts=True)
-    if len(values) < _LEAST_VALUES or len(levels) < _LEAST_LEVELS or _is_even(values, levels, counts):
+    if len(values) < _LEAST_VALUES or len(levels) < _LEAST_LEVELS:
         return Levels(part)
     found = _distance(levels)
     if not found and bool((levels == 0).any()):  # padding, or a part that was erased after the scaling
-        levels, values = levels[levels != 0], values[values != 0]
+        values = values[values != 0]
+        levels, counts = torch.unique(values, return_counts=True)
         found = _distance(levels) if len(levels) >= _LEAST_LEVELS else 0.0
     if not found:
         return Levels(part)
     offset = float(levels[0]) / found % 1.0
     mean, spread = float(values.mean()), float(values.std(correction=0))
-    return Levels(part, _rounded(found), round(offset, 2) % 1.0, _rounded(mean), _rounded(spread))
+    even = _is_even(values, levels, counts)
+    return Levels(part, _rounded(found), round(offset, 2) % 1.0, _rounded(mean), _rounded(spread), even)
 
 
 def _is_even(values: Any, levels: Any, counts: Any) -> bool:

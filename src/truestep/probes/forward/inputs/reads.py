@@ -105,6 +105,7 @@ class Inputs:
                 offset=one.offset,
                 mean=one.mean,
                 spread=one.spread,
+                even=one.even,
                 own=own,
                 site=site,
             )
