@@ -1,6 +1,8 @@
 """Inputs of an evaluation that are far from those of training are reported; a call within the range clears it."""
 
-from truestep.events import InputsRead, ModelCalled, ModelMet, Site
+from dataclasses import replace
+
+from truestep.events import FirstNormRead, InputsRead, LevelsRead, ModelCalled, ModelMet, Site
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.inputs_on_another_scale import InputsOnAnotherScale
@@ -91,3 +93,88 @@ def test_a_later_argument_that_was_not_normalised_is_reported():
 def test_a_later_argument_that_begins_at_zero_in_training_is_quiet():
     trained = [MET, MEASURED, *[read(5.0, 3.0, training=True, floating=False), beside(0.0, 0.0, training=True)] * 3]
     assert judge(InputsOnAnotherScale, [*trained, beside(0.5, 0.3)]) == []
+
+
+def levels(
+    distance: float,
+    mean: float = 0.0,
+    spread: float = 1.0,
+    *,
+    training: bool = False,
+    offset: float = 0.5,
+    part: str = "",
+    site: Site | None = None,
+) -> LevelsRead:
+    return LevelsRead(
+        model=1,
+        training=training,
+        part=part,
+        distance=distance,
+        offset=offset,
+        mean=mean,
+        spread=spread,
+        site=site or (TRAIN if training else EVAL),
+    )
+
+
+ON_LEVELS = [*TRAINED, read(0.3, 0.4), *[levels(0.016, training=True)] * 3]
+"""Of a training on normalised pixels, and an evaluation on inputs that are not far from them."""
+
+
+def test_the_same_values_in_another_scale_are_reported():
+    (finding,) = judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.004, 0.5, 0.25, offset=0.0)])
+    assert finding.primary.site == EVAL
+    assert "in steps of 0.004" in finding.primary.label
+    assert "in steps of 0.016" in finding.related[0].label
+
+
+def test_a_missing_subtraction_is_reported_and_brighter_pictures_are_not():
+    assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.016, 2.0, offset=0.0)])) == 1
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.016, 2.0)]) == []
+
+
+def test_a_clean_evaluation_at_another_line_is_enough_to_be_quiet():
+    far, other = levels(0.004, 0.5, 0.25, offset=0.0), Site("train.py", 30)
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.016, site=other)]) == []
+    assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.0, site=other)])) == 1  # a dry run
+
+
+def test_other_pictures_in_a_similar_scale_are_quiet():
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.03, 0.1, 1.1, offset=0.2)]) == []
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.004, 0.5, 0.1, offset=0.0)]) == []  # other contrast
+
+
+def test_every_second_level_is_not_another_scale():
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.032, 0.6, 1.0, offset=0.25)]) == []
+    between = [*TRAINED, read(0.3, 0.4), *[levels(0.016 * n, training=True) for n in (1, 2, 1)]]
+    assert len(judge(InputsOnAnotherScale, [*between, levels(0.004, 0.5, 0.25, offset=0.0)])) == 1
+
+
+def test_a_training_on_several_scales_or_without_levels_is_quiet():
+    far = levels(0.004, 0.5, 0.25, offset=0.0)
+    for more in (levels(0.01, training=True), levels(0.0, training=True), levels(0.016, training=True, offset=0.2)):
+        assert judge(InputsOnAnotherScale, [*ON_LEVELS, more, far]) == []
+
+
+def normed(distance: float = 0.1, ratio: float = 1.0) -> FirstNormRead:
+    return FirstNormRead(model=1, layer="bn1", distance=distance, ratio=ratio, mean=40, spread=30, site=EVAL)
+
+
+def test_inputs_far_from_the_statistics_of_a_loaded_model_are_reported():
+    for far in (normed(20), normed(ratio=30), normed(ratio=0.03)):
+        (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, far, far])
+        assert finding.primary.label.startswith("`bn1` gets 40 +- 30")
+        assert finding.seen.count == 2
+
+
+def test_statistics_within_the_range_a_sampler_and_a_training_in_the_same_run_are_quiet():
+    assert judge(InputsOnAnotherScale, [MET, MEASURED, normed(20), normed(4, 3.0)]) == []
+    assert judge(InputsOnAnotherScale, [MET, MEASURED, normed(ratio=0.0)]) == []  # a constant picture
+    assert judge(InputsOnAnotherScale, [MET, normed(20)]) == []
+    assert judge(InputsOnAnotherScale, [*TRAINED, normed(20)]) == []
+
+
+def test_points_that_were_chosen_are_quiet():
+    points = [replace(one, even=True) if isinstance(one, LevelsRead) else one for one in ON_LEVELS]
+    assert judge(InputsOnAnotherScale, [*points, levels(0.048, 0.0, 3.0)]) == []
+    assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.048, 0.0, 3.0)])) == 1

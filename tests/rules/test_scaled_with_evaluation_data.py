@@ -1,6 +1,6 @@
 """Tables of an evaluation with their own statistics are reported; joint ones unless another evaluation is clean."""
 
-from truestep.events import LoaderMet, ScalingRead, Site
+from truestep.events import LevelsRead, LoaderMet, ScalingRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.scaled_with_evaluation_data import ScaledWithEvaluationData
@@ -68,3 +68,37 @@ def test_statistics_of_the_training_are_clear():
     assert rule.findings(run) == []
     assert judge(ScaledWithEvaluationData, [read("")]) == []
     assert rule.verdict(run).outcome is not Outcome.FOUND
+
+
+def levels(distance: float, own: str = "", *, training: bool = False, site: Site = EVAL) -> LevelsRead:
+    return LevelsRead(
+        model=1, training=training, distance=distance, spread=1.0, own=own, site=MADE if training else site
+    )
+
+
+TRAINED = [levels(0.02, training=True)] * 3
+
+
+def test_samples_and_batches_with_statistics_of_their_own_are_reported():
+    (samples,) = judge(ScaledWithEvaluationData, [*TRAINED, levels(0.0, "sample")])
+    (batches,) = judge(ScaledWithEvaluationData, [*TRAINED, levels(0.018, "batch"), levels(0.023, "batch")])
+    assert "each sample" in samples.message
+    assert "each batch" in batches.message
+    assert (batches.primary.site, batches.related[0].site, batches.severity) == (EVAL, MADE, Severity.WARNING)
+
+
+def test_one_table_that_is_read_again_is_not_a_batch():
+    assert judge(ScaledWithEvaluationData, [*TRAINED, *[levels(0.018, "batch")] * 3]) == []
+
+
+def test_a_training_that_does_the_same_or_is_on_no_levels_is_quiet():
+    same, noisy = [levels(0.0, "sample", training=True)] * 3, [levels(0.0, training=True)] * 3
+    for trained in (same, noisy, TRAINED[:2], [*TRAINED, *same]):
+        assert judge(ScaledWithEvaluationData, [*trained, levels(0.0, "sample")]) == []
+
+
+def test_another_evaluation_in_the_scale_of_the_training_is_quiet():
+    other = levels(0.02, site=Site("train.py", 40))
+    assert judge(ScaledWithEvaluationData, [*TRAINED, levels(0.0, "sample"), other]) == []
+    mixed = [levels(0.0, "sample"), levels(0.0)]
+    assert judge(ScaledWithEvaluationData, [*TRAINED, *mixed]) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +87,10 @@ class Samples(Account[_Key]):
         """Model, and True for calls with gradients in train mode, to its inputs."""
         self.features: dict[tuple[int, str, bool], Inputs] = {}
         """The same for a later argument, of models with whole numbers first."""
+        self.levels: dict[tuple[int, bool], list[ev.LevelsRead]] = {}
+        """The same for the levels of the first arguments."""
+        self.measuring: set[tuple[int, Site | None]] = set()
+        """Models and lines with calls that measure the model; the steps of a sampler do not."""
         self.trained: dict[int, Site | None] = {}
         """Loaders with a batch that was the latest at a backward pass, with the line that reads them."""
         self.evaluated: dict[int, Site | None] = {}
@@ -122,6 +127,8 @@ class Samples(Account[_Key]):
                 if event.loader in self._current:
                     self._current[event.loader].called = True
                 self._others = self._others or (not event.tracked and event.loader is None)
+                if not event.grad and event.use:
+                    self.measuring.add((event.model, event.site))
                 if not event.tracked and event.site not in self._called:
                     self._called.add(event.site)
                     self.tally.add(("evaluations", event.site))
@@ -159,6 +166,8 @@ class Samples(Account[_Key]):
                 self.tally.add(("steps", None))
             case ev.InputsRead(argument=""):
                 self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
+            case ev.LevelsRead():
+                self.levels.setdefault((event.model, event.training), []).append(event)
             case ev.InputsRead():
                 key = event.model, event.argument, event.training
                 self.features.setdefault(key, Inputs()).reads.append(event)
@@ -167,6 +176,10 @@ class Samples(Account[_Key]):
         current = self._current.pop(loader, None)
         if current is not None and current.called and not current.trained:
             self.evaluated.setdefault(loader, current.site)
+
+    def measures(self, model: int, reads: Iterable[ev.InputsRead | ev.FirstNormRead]) -> bool:
+        """Return True if all these calls measure the model."""
+        return all((model, read.site) in self.measuring for read in reads)
 
     @property
     def latest(self) -> list[Evaluation]:

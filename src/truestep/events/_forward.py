@@ -105,6 +105,55 @@ class InputsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LevelsRead(Event):
+    """Levels of the first argument of a model, of numbers with decimals, where `InputsRead` reads it.
+
+    Values that were measured in steps, as those of pixels, keep equal distances when they are scaled.
+    """
+
+    absent: ClassVar[str] = "no model call on numbers with decimals on the CPU"
+    model: int
+    training: bool = True
+    """Whether gradients were on and the model was in train mode."""
+    part: str = ""
+    """"channel 0" or "feature 12"; empty for all values."""
+    distance: float = 0.0
+    """Distance of neighbouring levels; 0 if the values have no levels."""
+    offset: float = 0.0
+    """Place of the levels between multiples of their distance: 0 to 1."""
+    mean: float = 0.0
+    spread: float = 0.0
+    """Standard deviation of the part; all figures are of sampled elements, rounded to three digits."""
+    even: bool = False
+    """Whether the levels are equally frequent, as of points that were chosen."""
+    own: str = ""
+    """Values with a mean of 0 and a standard deviation of 1: those of each "sample", or of the "batch"."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FirstNormRead(Event):
+    """In an evaluation, the input of the first batch normalisation was compared with its running statistics."""
+
+    absent: ClassVar[str] = "no evaluation of a model with batch normalisation that has run in train mode"
+    model: int
+    layer: str = ""
+    """Name of the layer in the model; empty for the model itself."""
+    distance: float = 0.0
+    """Median over the channels of the distance of the means, in running standard deviations."""
+    ratio: float = 1.0
+    """Median over the channels of the ratio of the standard deviations; 1 for too few values."""
+    mean: float = 0.0
+    spread: float = 0.0
+    before: float = 0.0
+    """Mean of the running means over the channels."""
+    before_spread: float = 0.0
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchStatisticsTaken(Event):
     """At a sampled step, batch normalisation layers in train mode ran inside the `ModelCalled` before this event."""
 

@@ -7,6 +7,7 @@ from truestep.accounts.samples import Inputs
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
+from truestep.rules._levels import Grid, any_scaled_as, by_line, grids
 from truestep.rules._rule import Progress, Rule
 
 _FACTOR = 6.0
@@ -16,7 +17,10 @@ _LEAST_READS = 3
 _LEAST_VALUES = 64
 _BOTH = Condition(
     "no inputs with decimals of both training and evaluation",
-    lambda run: any((model, False) in run.samples.inputs for model, training in run.samples.inputs if training),
+    lambda run: (
+        ev.FirstNormRead in run.met
+        or any((model, False) in run.samples.inputs for model, training in run.samples.inputs if training)
+    ),
 )
 
 
@@ -26,16 +30,24 @@ class InputsOnAnotherScale(Rule):
     What it does
     ------------
     Compares the first arguments of a model in training with those in evaluation, at sampled steps; if these are whole
-    numbers, such as categories, also the next argument with decimals. Reports an
-    evaluation, with a result that is compared with targets, if in each call that was read the mean is at least 6
-    standard deviations of training from the mean of training, or the standard deviation at least 6 times that of
-    training or less than a tenth of it; or if all inputs of training were zero, and those of the evaluation are not.
+    numbers, such as categories, also the next argument with decimals. Reports an evaluation, with a result that is
+    compared with targets, if in each call that was read the mean is at least 6 standard deviations of training from the
+    mean of training, or the standard deviation at least 6 times that of training or less than a tenth of it; or if all
+    inputs of training were zero, and those of the evaluation are not.
+
+    Values that were measured in steps, such as pixels, have levels of equal distance, also after they are scaled.
+    Reports an evaluation on other levels than those of all calls in training, if the samples have a similar spread in
+    levels, and the inputs differ by 0.4 standard deviations or a factor of 1.5.
+
+    A model that was trained by another process shows its training in the statistics of its first batch normalisation.
+    Reports an evaluation, as above, if the inputs of this layer are as far from them in each call that was read.
 
     Why it matters
     --------------
     The data of the evaluation have missed a step of their preparation: they were not normalised, or not divided by 255.
     A model returns some number for any input, so nothing but the figures of the evaluation shows it, and they are taken
-    for those of the model. In the proof the error on held-out rows is 731 instead of 0.17.
+    for those of the model. In the proof the error on held-out rows is 731 instead of 0.17; in the second one, pictures
+    are divided by 255 and not normalised, and the accuracy is 0.41 instead of 0.66.
 
     Example
     -------
@@ -54,7 +66,9 @@ class InputsOnAnotherScale(Rule):
     ------------------
     An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
-    whole numbers, and other arguments, such as states, masks and noise.
+    whole numbers, and other arguments, such as states, masks and noise; other levels beside an evaluation on those of
+    the training, and after a training on noise, mixtures or resized pictures, which have no levels; points of a curve
+    or a plane.
 
     References
     ----------
@@ -67,34 +81,92 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (ev.ModelCalled,)
+    watches = (ev.FirstNormRead,)
     needs = (ev.InputsRead, _BOTH)
 
     def __init__(self) -> None:
         super().__init__()
-        self._measuring: set[tuple[int, Site | None]] = set()
-        """Models and lines with calls that measure the model; the steps of a sampler do not."""
+        self._normalised: dict[int, list[ev.FirstNormRead]] = {}
+        """Model to the inputs of its first batch normalisation in evaluations."""
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, ev.ModelCalled) and not event.grad and event.use:
-            self._measuring.add((event.model, event.site))
+        if isinstance(event, ev.FirstNormRead):
+            self._normalised.setdefault(event.model, []).append(event)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for (model, training), inputs in run.samples.inputs.items():
             trained = run.samples.inputs.get((model, True))
             if training or trained is None or len(trained.reads) < _LEAST_READS:
                 continue
-            self._judge(model, inputs, trained, run)
+            if not self._judge(model, inputs, trained, run):
+                self._compare(model, run)
         for (model, argument, training), inputs in run.samples.features.items():
             trained = run.samples.features.get((model, argument, True))
             varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
             if not training and trained is not None and varied and len(trained.reads) >= _LEAST_READS:
                 self._judge(model, inputs, trained, run)
 
-    def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
-        measuring = all((model, read.site) in self._measuring for read in inputs.reads)
-        if measuring and all(_is_far(read, trained) for read in inputs.reads):
-            self._found(model, inputs, trained, run)
+        for model, reads in self._normalised.items():
+            if (model, True) not in run.samples.inputs:  # else these are compared
+                self._judge_normalised(model, reads, run)
+
+    def _judge_normalised(self, model: int, reads: list[ev.FirstNormRead], run: Progress) -> None:
+        """Report inputs that are far from the running statistics of the first batch normalisation."""
+        far = all(max(read.distance, read.ratio) >= _FACTOR for read in reads)
+        near = all(0 < read.ratio < _SMALL for read in reads)
+        if not (far or near) or not run.samples.measures(model, reads):
+            return
+        name, first = run.model_name(model), reads[0]
+        layer = f"`{first.layer}`" if first.layer else "the layer"
+        draft = self.report(
+            first.site,
+            f"`{name}` is evaluated on inputs of another scale than those of its training",
+            run=run,
+            label=f"{layer} gets {first.mean:.2g} +- {first.spread:.2g}, "
+            f"its statistics are {first.before:.2g} +- {first.before_spread:.2g}",
+            help="prepare the inputs as those of the training, with its statistics",
+            cost="the figures of the evaluation are not those of the model",
+            unit="calls read",
+            key=model,
+        )
+        draft.count = draft.total = len(reads)
+
+    def _judge(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> bool:
+        """Report inputs that are far from those of training; return True if they were."""
+        if not run.samples.measures(model, inputs.reads) or not all(_is_far(read, trained) for read in inputs.reads):
+            return False
+        self._found(model, inputs, trained, run)
+        return True
+
+    def _compare(self, model: int, run: Progress) -> None:
+        """Report inputs that were scaled in another way, as the distances of their levels show."""
+        before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
+        trained, lines = grids(before), by_line(after)
+        if len(before) < _LEAST_READS or any_scaled_as(trained, lines):
+            return
+        for line in lines:
+            for part, grid in grids(line).items():
+                chosen = [read.even for read in before if read.part == part]
+                if part in trained and grid.is_far_from(trained[part]) and 2 * sum(chosen) < len(chosen):
+                    self._scaled_differently(line, part, (grid, trained[part]), before[0].site, run)
+                    return
+
+    def _scaled_differently(
+        self, reads: list[ev.LevelsRead], part: str, both: tuple[Grid, Grid], before: Site | None, run: Progress
+    ) -> None:
+        name = run.model_name(reads[0].model)
+        draft = self.report(
+            reads[0].site,
+            f"`{name}` is evaluated on inputs that were scaled in another way than those of its training",
+            run=run,
+            label=_scaled(both[0], part),
+            related=() if before is None else (Mark(before, _scaled(both[1], part)),),
+            help="prepare the inputs of the evaluation as those of the training",
+            cost="the figures of the evaluation are not those of the model",
+            unit="calls read",
+            key=reads[0].model,
+        )
+        draft.count = draft.total = sum(read.part == part for read in reads)
 
     def _found(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
         name, first, before = run.model_name(model), inputs.reads[0], trained.reads[0]
@@ -111,6 +183,12 @@ class InputsOnAnotherScale(Rule):
             key=model,
         )
         draft.count = draft.total = len(inputs.reads)
+
+
+def _scaled(grid: Grid, part: str) -> str:
+    """Return the levels of values, their mean and standard deviation."""
+    where = f"{part}: " if part else ""
+    return f"{where}{grid.mean:.2g} +- {grid.spread:.2g}, in steps of {grid.distance:.3g}"
 
 
 def _is_far(read: ev.InputsRead, trained: Inputs) -> bool:

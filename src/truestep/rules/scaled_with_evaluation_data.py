@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, RunEnded, ScalingRead
+from truestep.events import Event, LevelsRead, RunEnded, ScalingRead, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED
+from truestep.rules._levels import any_scaled_as, by_line, grids
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import scaling
 from truestep.syntax import Program, Suspicion
@@ -12,6 +13,7 @@ from truestep.syntax import Program, Suspicion
 _LEAST_FEATURES = 4
 """Fewer, as the channels of pictures, have statistics of so many values that those of both parts hardly differ."""
 _LEAST_ROWS = 20
+_LEAST_READS = 3
 _HOW = {"standard": "a mean of 0 and a standard deviation of 1", "range": "the range 0 to 1"}
 
 
@@ -26,12 +28,16 @@ class ScaledWithEvaluationData(Rule):
     with such values over the rows of training and evaluation together, and over neither alone: they were scaled before
     the split. The range 0 to 1 counts in the same way.
 
+    Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
+    calls of the training are on values that were scaled in one way: their levels have the same distance everywhere.
+
     Why it matters
     --------------
     A model in use gets single samples, which are scaled with the statistics of the training. With its own statistics,
     an evaluation hides every shift of the data, and moves the samples that the model reads: in the proof the error on
     rows of a warmer year is 1.00 instead of 0.11. Statistics of all rows depend on those that are held out: in the
     second proof a few failed sensors there squeeze the features of the training, and the error is 0.59 instead of 0.35.
+    In the third one, each batch is scaled alone, and a cold and a warm day become equal: 0.39 instead of 0.13.
 
     Example
     -------
@@ -51,8 +57,10 @@ class ScaledWithEvaluationData(Rule):
     ------------------
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures, scaled with the statistics of both parts, are reported with low confidence.
-    Not reported: samples and groups of rows that are scaled one by one, fewer than 4 columns or 30 rows, columns of few
-    different values, tables that no variable holds, and rows scaled before the split in a run with another evaluation.
+    Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
+    rows, columns of few different values, tables that no variable holds, and rows scaled before the split in a run with
+    another evaluation; samples that are scaled one by one beside an evaluation in the way of the training, or after a
+    training on noise, mixtures or resized pictures.
 
     References
     ----------
@@ -92,6 +100,38 @@ class ScaledWithEvaluationData(Rule):
             elif one.kind == "joint" and not clean:
                 name = _name(one.whole, one, run) if one.whole else "both together"
                 self._found(one, "training and evaluation data are scaled with statistics of both", name, run)
+        for model, training in run.samples.levels if not self._drafts else ():
+            if not training:
+                self._compare(model, run)
+
+    def _compare(self, model: int, run: Progress) -> None:
+        """Report calls of an evaluation on inputs that were scaled one by one, unlike those of the training."""
+        before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
+        trained, lines = grids(before), by_line(after)
+        if len(before) < _LEAST_READS or any(read.own for read in before) or not trained:
+            return
+        if any_scaled_as(trained, lines):
+            return
+        for line in lines:
+            own = {read.own for read in line}
+            one_by_one = own == {"sample"} or (own == {"batch"} and _differ(line))
+            if one_by_one:
+                self._scaled_alone(line, before[0].site, run)
+
+    def _scaled_alone(self, reads: list[LevelsRead], before: Site | None, run: Progress) -> None:
+        name, what = run.model_name(reads[0].model), reads[0].own
+        draft = self.report(
+            reads[0].site,
+            f"`{name}` is evaluated on inputs that are scaled with statistics of each {what}, unlike its training",
+            run=run,
+            label=f"each {what}: {_HOW['standard']}",
+            related=() if before is None else (Mark(before, "in training all values are scaled in one way"),),
+            help="take the statistics from the training part alone, and scale all parts with them",
+            cost=f"the same values give other inputs in another {what}",
+            unit="calls read",
+            key=reads[0].model,
+        )
+        draft.count = draft.total = len({id(read) for read in reads if read.part == reads[0].part})
 
     def _found(self, one: ScalingRead, message: str, name: str, run: Progress) -> None:
         loader = run.loaders.get(one.loader) if one.loader is not None else None
@@ -111,6 +151,12 @@ class ScaledWithEvaluationData(Rule):
             key=site if one.kind == "own" else "joint",
         )
         draft.total = len(self._tables)
+
+
+def _differ(reads: list[LevelsRead]) -> bool:
+    """Return True if calls are on levels of different distances: they were not scaled together."""
+    distances = {(read.part, read.distance) for read in reads}
+    return len(distances) > len({read.part for read in reads})
 
 
 def _name(table: str, one: ScalingRead, run: Progress) -> str:

@@ -2,6 +2,7 @@
 
 module: the probe of calls of modules
 model: models and their records
+inputs/: values that models are called on
 results: uses of results in the source
 mode: the probe of `train()` and `eval()`
 losses/: losses, and the values of their targets

@@ -17,7 +17,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.evaluation.last_pass import LastPass, last_pass
 from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inner_calls import InnerCalls
-from truestep.probes.forward.inputs import READS_ASIDE, Inputs
+from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
@@ -143,7 +143,7 @@ class ModuleProbe(Probe):
                     return before, None, self._compared.entering(module, args)
             elif before == 3:
                 if type(module) in self.norms.kinds and self.evaluated.model is not None:
-                    self.evaluated.met(module)
+                    self.evaluated.met(module, args)
                 if self._looking:
                     self._inside.evaluated(module, args)
             return passed_by

@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import FirstStatisticsUsed, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.inputs.first_norm import FirstNorm
 from truestep.probes.forward.model import Model
 from truestep.probes.gradients.gradient_states import version
 from truestep.probes.optimizer.copies import pairs_loop
@@ -24,22 +25,26 @@ class Evaluated:
     def __init__(self, scene: Scene) -> None:
         self.model: Model | None = None
         """The model under evaluation, while its layers are looked at."""
+        self._inputs = FirstNorm(scene)
         self._scene = scene
         self._layers = self._first = 0
         self._looks: dict[int, tuple[int, int]] = {}
         """Model to its number of looks and the step of the latest."""
 
     def begin(self, model: Model) -> None:
-        """Look at the layers of a call without gradients, once a step."""
+        """Look at the layers of a call without gradients: the first calls of the model, and later ones once a step."""
         self.model, self._layers, self._first = None, 0, 0
         step = self._scene.sampling.step
         looks, latest = self._looks.get(model.number, (0, 0))
         if step > latest and looks < _MOST_LOOKS and any("BatchNorm" in kind for kind, _ in model.sensitive):
             self._looks[model.number] = looks + 1, step
             self.model = model
+        if self._inputs.begins(model):
+            self.model = model
 
-    def met(self, layer: Any) -> None:
+    def met(self, layer: Any, args: tuple[Any, ...]) -> None:
         """Count a layer that runs."""
+        self._inputs.met(layer, args)
         mean, variance = layer.running_mean, layer.running_var
         if layer.training or mean is None or not has_values(mean) or not (mean.is_cpu or self._scene.sampling.on):
             return
@@ -48,6 +53,7 @@ class Evaluated:
 
     def end(self, site: Site | None) -> None:
         """Emit the layers with first statistics, if the weights have been written to."""
+        self._inputs.end(site)
         model, self.model = self.model, None
         module = None if model is None else model.ref()
         if model is None or module is None or not self._first:

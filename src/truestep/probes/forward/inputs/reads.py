@@ -6,9 +6,10 @@ import re
 from types import FunctionType
 from typing import Any
 
-from truestep.events import InputsRead, Site
+from truestep.events import InputsRead, LevelsRead, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.inputs.levels import levels_of, scaled_by_itself
 from truestep.probes.forward.losses.label_values import is_transformed
 
 _ELEMENTS = 4096
@@ -24,7 +25,7 @@ _STATE = re.compile(
 
 
 class Inputs:
-    """Emits `InputsRead`."""
+    """Emits `InputsRead` and `LevelsRead`."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -34,13 +35,15 @@ class Inputs:
     def look(self, model: int, module: Any, args: tuple[Any, ...], site: Site | None) -> None:
         """Emit the values of the first argument."""
         scene = self._scene
-        given = args[0] if args else None
+        given: Any = args[0] if args else None
         if type(given) is not scene.torch.Tensor or not _is_readable(given):
             return
         training = bool(module.training) and scene.torch.is_grad_enabled()
         if scene.sampling.on and not self._is_due(model, training=training):
             return
         self._emit(model, given, training, site)
+        if given.is_floating_point():
+            self._emit_levels(model, given, training, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
             name, given = later
@@ -88,6 +91,24 @@ class Inputs:
             argument=argument,
             site=site,
         )
+
+    def _emit_levels(self, model: int, given: Any, training: bool, site: Site | None) -> None:
+        with self._scene.sampling.timed(given):
+            found, own = levels_of(self._scene.torch, given), scaled_by_itself(given)
+        for one in found:
+            self._scene.tell(
+                LevelsRead,
+                model=model,
+                training=training,
+                part=one.part,
+                distance=one.distance,
+                offset=one.offset,
+                mean=one.mean,
+                spread=one.spread,
+                even=one.even,
+                own=own,
+                site=site,
+            )
 
 
 def _rounded(value: float) -> float:

@@ -1,0 +1,6 @@
+"""Values that models are called on.
+
+reads: mean, spread and range of arguments
+first_norm: inputs of the first batch normalisation next to its statistics
+levels: levels of values that were measured in steps, and normalisation with own statistics
+"""
