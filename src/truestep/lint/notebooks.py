@@ -40,7 +40,8 @@ class Notebook:
         'pass\\nx = 1\\n'
         """
         cells = tuple(codes)
-        parts, starts = [], []
+        parts: list[str] = []
+        starts: list[int] = []
         for _, code in cells:
             starts.append(len(parts) + 1)
             parts += python_of(code.replace("\r\n", "\n").split("\n"))
