@@ -127,6 +127,7 @@ def _at(loop: Loop) -> Context:
 def backward_without_step(program: Program) -> Iterator[Suspicion]:
     """Yield backward passes for an optimizer of the file that is never stepped, and `step` that is named only."""
     yield from named_only(program, "the optimizer never steps", "step", Kind.OPTIMIZER)
+    yield from _unused_optimizers(program)
     for call in program.optimizers:
         statement = call.statement
         if not isinstance(statement, ast.Assign) or statement.value is not call.node or len(statement.targets) != 1:
@@ -143,6 +144,28 @@ def backward_without_step(program: Program) -> Iterator[Suspicion]:
                 "computes gradients that nothing uses",
                 f"call `{key}.step()` after the backward pass",
                 ((call.node, "is built, and never stepped"), (clears[0].node, "clears its gradients")),
+            )
+
+
+def _unused_optimizers(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers of functions with a backward pass that nothing reads after they are built."""
+    for call in program.optimizers:
+        statement, scope = call.statement, call.scope
+        key = dotted(statement.targets[0]) if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else ""
+        if scope.kind != "function" or not key or "." in key or getattr(statement, "value", None) is not call.node:
+            continue
+        inside = [scope, *program.inside(scope)]
+        if key in scope.globals or any(key in one.loads for one in inside) or program.method("locals", "vars"):
+            continue
+        passes = [one for one in program.method("backward") if one.scope in inside and one.receiver is not None]
+        if passes:
+            yield Suspicion(
+                passes[0].node,
+                f"`{key}` is built and never used: no step uses the gradients",
+                "computes gradients that nothing uses",
+                f"call `{key}.step()` after the backward pass",
+                ((call.node, "is built, and nothing reads it"),),
+                Confidence.MEDIUM,
             )
 
 
