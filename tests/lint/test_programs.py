@@ -54,7 +54,8 @@ def main(x, y):
 """
 QUIET = {
     "a new model after the training, for a test": (
-        f"def main(loader):\n{MADE}{TRAIN}    model = nn.Linear(4, 3)\n    model.load_state_dict(torch.load('best.pt'))\n"
+        f"def main(loader):\n{MADE}{TRAIN}"
+        "    model = nn.Linear(4, 3)\n    model.load_state_dict(torch.load('best.pt'))\n"
     ),
     "a new model with a new optimizer": f"def main(loader):\n{MADE}\n{MADE}{TRAIN}",
     "a wrapper of the model after the optimizer": (
@@ -72,7 +73,9 @@ QUIET = {
         f"def main(loader):\n{MADE}\n    state = model.state_dict()\n    torch.save(state, 'first.pt'){TRAIN}"
         "    model.load_state_dict(state)\n"
     ),
-    "an optimizer that is returned": f"def main(model, x):\n{MADE}\n    model(x).sum().backward()\n    return optimizer\n",
+    "an optimizer that is returned": (
+        f"def main(model, x):\n{MADE}\n    model(x).sum().backward()\n    return optimizer\n"
+    ),
     "an optimizer for a function of another function": (
         f"def main(loader):\n{MADE}\n    def step(x, y):\n        nn.functional.cross_entropy(model(x), y).backward()\n"
         "        optimizer.step()\n        optimizer.zero_grad()\n    return step\n"

@@ -1,4 +1,4 @@
-"""Open documents of an editor: files, and notebooks whose cells are checked as one program."""
+"""Open documents of an editor: files, and notebooks, with their cells as one program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Opened(Protocol):
 
     @property
     def code(self) -> Code | Problem | None:
-        """Return the code to check; None if it is none of Python."""
+        """Return the code to check; None for a document without Python code."""
 
     @property
     def documents(self) -> Mapping[str, TextDocument]:
@@ -86,7 +86,7 @@ class OpenFile:
 
     @property
     def code(self) -> Code | Problem | None:
-        # The JSON of a notebook, or one of its cells from an editor that does not send notebooks, is no program.
+        # The JSON of a notebook, or one of its cells from an editor that does not send notebooks, is not a program.
         notebook = self.uri.partition("#")[0].endswith(_NOTEBOOK)
         return None if notebook else code_of(self.path, self.text.source)
 

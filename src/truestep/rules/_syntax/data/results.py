@@ -23,8 +23,9 @@ def worst_weights_kept(program: Program) -> Iterator[Suspicion]:
     """Yield conditions that keep the weights of a larger loss or a smaller accuracy."""
     branches = {guard.node: None for call in program.method("state_dict") for guard in call.context.guards}
     for node in branches:
-        for test in _conditions(node) if isinstance(node, ast.If) else ():
-            yield from _worse(node, test)
+        if isinstance(node, ast.If):
+            for test in _conditions(node):
+                yield from _worse(node, test)
 
 
 def _conditions(node: ast.If) -> list[ast.Compare]:

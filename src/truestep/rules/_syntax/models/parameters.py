@@ -193,7 +193,7 @@ def _of_copies(program: Program) -> Iterator[Suspicion]:
 
 
 def _of_other_models(program: Program) -> Iterator[Suspicion]:
-    """Yield optimizers that step on a model without a name, or on one whose name is given to a new model before."""
+    """Yield optimizers of a model without a name, and of a model that another one replaces before the first use."""
     stepped = {step.built for loop in program.roles.trainings() if loop.of(Act.BACKWARD) for step in loop.steps}
     for call in program.optimizers:
         value = call.argument(0, "params")
@@ -220,7 +220,7 @@ def _of_other_models(program: Program) -> Iterator[Suspicion]:
 
 
 def _is_new(node: ast.AST | None, program: Program) -> bool:
-    """Return True if an expression makes a model of its own, of a class of this file or of torch."""
+    """Return True if an expression makes a new model, of a class of this file or of torch."""
     call = program.call_at.get(node) if node is not None else None
     if call is None:
         return False
