@@ -169,6 +169,8 @@ _ROLE = re.compile(r"(?:^|_)(?:teacher|target|reference|ref|ema|frozen)(?:_|$)")
 
 def reference_is_the_model(program: Program) -> Iterator[Suspicion]:
     """Yield second names of a model that say that it is another one."""
+    if not program.roles.steps():
+        return
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             if len(bindings) != 1 or not _ROLE.search(key.rpartition(".")[2]):

@@ -21,9 +21,7 @@ def step_without_backward(program: Program) -> Iterator[Suspicion]:
     yield from _second_steps(program)
     if program.mentions("backward") or any("backward" in name for name in program.methods_called()):
         return
-    if program.method("grad") or any(
-        ".grad" in key for scope in program.scopes for key in (*scope.loads, *scope.bindings)
-    ):
+    if program.method("grad") or program.mentions(".grad"):
         return
     for loop, step in program.roles.updates(in_loops=True):
         losses = loop.of(Act.FORWARD)
