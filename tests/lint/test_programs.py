@@ -93,12 +93,62 @@ QUIET = {
 }
 
 
+def total(before):
+    return (
+        f"def main(loader):\n{MADE}\n    total = 0.0\n    for x, y in loader:\n        optimizer.zero_grad()\n"
+        "        loss = nn.functional.cross_entropy(model(x), y)\n        loss.backward()\n        optimizer.step()\n"
+        f"        {before}\n        total += loss\n    print(total)\n"
+    )
+
+
+EVALUATE = """
+{decorator}
+def evaluate(model, val_loader):
+    model.eval()
+    hits = 0
+    for x, y in val_loader:
+        hits += (model(x).argmax(1) == y).sum().item()
+{end}    return hits
+"""
+SAVED = """
+import torch.distributed as dist
+def main(rank, model, alone):
+    dist.init_process_group("nccl")
+    model = nn.parallel.DistributedDataParallel(model)
+    {saves}
+torch.multiprocessing.spawn(main, nprocs=2)
+"""
+QUIET |= {
+    "a total of losses that are numbers by then": total("loss = loss.item()"),
+    "an evaluation whose caller switches gradients off": EVALUATE.format(decorator="", end="")
+    + "def main(model, loader):\n    with torch.no_grad():\n        return evaluate(model, loader)\n",
+    "an evaluation whose caller's caller switches gradients off": EVALUATE.format(decorator="", end="")
+    + "def run(model, loader):\n    return evaluate(model, loader)\n"
+    "@torch.no_grad()\ndef main(model, loader):\n    return run(model, loader)\n",
+    "an evaluation of one batch": EVALUATE.format(decorator="", end="        break\n"),
+    "an evaluation in a function without gradients that calls another one": (
+        "def predict(model, x):\n    return model(x).argmax(1)\n"
+        "@torch.no_grad()\ndef evaluate(model, val_loader):\n    model.eval()\n"
+        "    return [predict(model, x) for x, _ in val_loader] or [predict(model, x) for x, _ in val_loader]\n"
+        "@torch.inference_mode\ndef test(model, val_loader):\n    model.eval()\n"
+        "    for x, _ in val_loader:\n        print(predict(model, x))\n"
+    ),
+    "a save of one rank, or of the only process": SAVED.format(
+        saves="if not alone:\n        if rank == 0:\n            torch.save(model.state_dict(), 'a.pt')\n"
+        "    else:\n        torch.save(model.state_dict(), 'a.pt')"
+    ),
+}
+
+
 @pytest.mark.parametrize("name", QUIET)
 def test_code_that_looks_like_a_mistake_is_quiet(name):
     assert lint(f"import torch\nfrom torch import nn\n\n{QUIET[name]}") == ()
 
 
 FOUND = {
+    "loss-kept-with-graph": total("pass"),
+    "no-grad-missing": EVALUATE.format(decorator="", end=""),
+    "saved-by-every-rank": SAVED.format(saves="torch.save(model.state_dict(), 'a.pt')"),
     "optimizer-holds-stale-parameters": f"def main(loader):\n{MADE}\n    model = nn.Linear(4, 3){TRAIN}",
     "missing-zero-grad": CLOSURE.format(clear="pass"),
     "best-weights-aliased": (
