@@ -120,9 +120,9 @@ torch.multiprocessing.spawn(main, nprocs=2)
 """
 QUIET |= {
     "a total of losses that are numbers by then": total("loss = loss.item()"),
-    "an evaluation whose caller switches gradients off": EVALUATE.format(decorator="", end="")
+    "an evaluation that is called with gradients off": EVALUATE.format(decorator="", end="")
     + "def main(model, loader):\n    with torch.no_grad():\n        return evaluate(model, loader)\n",
-    "an evaluation whose caller's caller switches gradients off": EVALUATE.format(decorator="", end="")
+    "an evaluation that is called through another function with gradients off": EVALUATE.format(decorator="", end="")
     + "def run(model, loader):\n    return evaluate(model, loader)\n"
     "@torch.no_grad()\ndef main(model, loader):\n    return run(model, loader)\n",
     "an evaluation of one batch": EVALUATE.format(decorator="", end="        break\n"),
@@ -143,6 +143,12 @@ QUIET |= {
 @pytest.mark.parametrize("name", QUIET)
 def test_code_that_looks_like_a_mistake_is_quiet(name):
     assert lint(f"import torch\nfrom torch import nn\n\n{QUIET[name]}") == ()
+
+
+def test_torch_may_come_from_an_import_of_all_names():
+    text = "from .utils import *\nfrom torch import nn\n" + EVALUATE.format(decorator="{}", end="")
+    assert lint(text.replace("{}", "@torch.no_grad()")) == ()
+    assert [one.rule for one in lint(text.replace("{}", ""))] == ["no-grad-missing"]
 
 
 FOUND = {

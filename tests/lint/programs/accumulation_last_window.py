@@ -1,4 +1,4 @@
-"""Gradient accumulation whose last window may be shorter."""
+"""Gradient accumulation with a last window that may be shorter."""
 
 import torch
 from torch import nn

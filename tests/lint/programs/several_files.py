@@ -1,4 +1,4 @@
-"""A script whose model, losses and loaders come from other files of the package."""
+"""A script with a model, losses and loaders from other files of the package."""
 
 import argparse
 
