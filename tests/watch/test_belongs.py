@@ -103,7 +103,8 @@ PLACES = {
     ),
     "a sampler without a count of epochs": (
         "sampler-epoch-not-set", f"{MADE}{SAMPLED}while True:\n{INNER.replace('DataLoader(data)', 'loader')}",
-        "DataLoader(data, sampler=sampler)", "call `sampler.set_epoch(epoch)` on the sampler before each pass", (), None,
+        "DataLoader(data, sampler=sampler)",
+        "call `sampler.set_epoch(epoch)` on the sampler before each pass", (), None,
         "",
     ),
     "the last window": (

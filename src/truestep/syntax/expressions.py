@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -191,7 +190,12 @@ _READERS: dict[type[ast.AST], Callable[[Expressions, Any], None]] = {
 }
 
 
-@functools.cache
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
 def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
     """Return the fields of a class of nodes that can hold expressions."""
-    return tuple(name for name in kind._fields if name not in _WITHOUT_NAMES)
+    known = _PARTS.get(kind)
+    if known is None:
+        known = _PARTS[kind] = tuple(name for name in kind._fields if name not in _WITHOUT_NAMES)
+    return known
