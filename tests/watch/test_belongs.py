@@ -7,6 +7,7 @@ import pytest
 
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Severity
+from truestep.fixes import Wanted
 from truestep.supervision.belongs import placed
 
 HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n"
@@ -146,6 +147,9 @@ def test_the_place_is_the_certain_one_or_none(name, tmp_path):
         return
     (mark,) = new
     assert mark.label == label
+    assert mark.of_remedy
+    assert not any(one.of_remedy for one in found.related)
+    assert Wanted.of(placed(found)) == Wanted.of(found)
     code = text.splitlines()[mark.site.line - 1].encode()
     assert code[mark.site.column : mark.site.end_column].decode() == line
 
