@@ -163,13 +163,20 @@ def text(corpus: Corpus, judged: dict[Key, Judgement]) -> str:
             f"| {level.value}, with the mended ones | {sum(counts.values())} | {counts['right']} | "
             f"{counts['arguable']} | {counts['wrong']} | {_share(counts)} | | |"
         )
+    notices = Counter(
+        (one.rule, judged[one.key].verdict)
+        for one in corpus.findings
+        if one.confidence is Confidence.LOW and one.key in judged
+    )
     lines += [
         "",
         "An arguable finding states a fact, and the author may have meant it. Precision counts it as not right. One "
         "repository can repeat a mistake in many files: the last columns count each rule once in each repository, as "
         "wrong if one of its findings is.",
         "",
-        f"Low confidence, not read: {', '.join(f'{rule} {count}' for rule, count in low.most_common()) or 'nothing'}.",
+        f"Low confidence, not shown by default: "
+        f"{', '.join(f'{rule} {count}' for rule, count in low.most_common()) or 'nothing'}. Of these were read: "
+        f"{', '.join(f'{rule} {count} {verdict}' for (rule, verdict), count in sorted(notices.items())) or 'none'}.",
         "",
         "| rule | confidence | findings | right | arguable | wrong |",
         "| --- | --- | ---: | ---: | ---: | ---: |",

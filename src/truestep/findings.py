@@ -46,6 +46,11 @@ class Mark:
     site: Site | None
     label: str
 
+    @property
+    def of_remedy(self) -> bool:
+        """Return True if the line shows where the remedy belongs, and not what happened."""
+        return " belongs " in self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:

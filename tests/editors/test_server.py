@@ -1,16 +1,10 @@
 """A session of an editor over standard input and output: findings, manual pages, fixes and comments."""
 
-import json
-import os
-import queue
-import subprocess
-import sys
-import threading
-from itertools import count
-
 import pytest
 
 pytest.importorskip("pygls")
+
+from editors import RULE, WAIT_S, Editor, edited
 
 BAD = """\
 import torch
@@ -24,113 +18,15 @@ for x, y in batches:
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 """
 GOOD = BAD.replace("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "")
-RULE = "clip-after-step"
 LINE = 8
 """Of the clip, from 0."""
-WAIT_S = 120
-
-
-class Editor:
-    """A client that speaks the protocol byte by byte, as an editor does."""
-
-    def __init__(self, folder, *arguments, encodings=("utf-16",)):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "truestep", "lsp", *arguments],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONUTF8": "1"},
-        )
-        self.numbers, self.messages = count(1), queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
-        general = {"positionEncodings": list(encodings)}
-        self.capabilities = self.ask(
-            "initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {"general": general}}
-        )["capabilities"]
-        self.tell("initialized", {})
-
-    def _listen(self):
-        while True:
-            length = 0
-            while line := self.process.stdout.readline().strip():
-                name, _, value = line.partition(b":")
-                length = int(value) if name.lower() == b"content-length" else length
-            if not length:
-                self.messages.put({"method": "the end"})
-                return
-            self.messages.put(json.loads(self.process.stdout.read(length)))
-
-    def _next(self):
-        message = self.messages.get(timeout=WAIT_S)
-        assert message.get("method") != "the end", "the server has ended"
-        return message
-
-    def _send(self, message):
-        body = json.dumps({"jsonrpc": "2.0"} | message).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self.process.stdin.flush()
-
-    def tell(self, method, params):
-        self._send({"method": method, "params": params})
-
-    def ask(self, method, params):
-        number = next(self.numbers)
-        self._send({"id": number, "method": method, "params": params})
-        while True:
-            message = self._next()
-            if message.get("id") == number:
-                assert "error" not in message, message
-                return message["result"]
-
-    def told(self, method):
-        while True:
-            message = self._next()
-            if message.get("method") == method:
-                return message["params"]
-
-    def open(self, path, text):
-        document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": text}
-        self.tell("textDocument/didOpen", {"textDocument": document})
-        return self.told("textDocument/publishDiagnostics")
-
-    def change(self, path, version, text):
-        document = {"uri": path.as_uri(), "version": version}
-        self.tell("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
-
-    def actions(self, path, line, only=None):
-        place = {"start": {"line": line, "character": 4}, "end": {"line": line, "character": 4}}
-        context = {"diagnostics": []} | ({"only": only} if only else {})
-        document = {"uri": path.as_uri()}
-        found = self.ask("textDocument/codeAction", {"textDocument": document, "range": place, "context": context})
-        return {one["title"]: one for one in found}
-
-    def end(self):
-        self.ask("shutdown", None)
-        self.tell("exit", None)
-        self.process.stdin.close()
-        return self.process.wait(WAIT_S)
 
 
 @pytest.fixture
 def editor(tmp_path):
     made = Editor(tmp_path)
     yield made
-    if made.process.poll() is None:
-        made.process.kill()
-        made.process.wait()
-    made.process.stdin.close()
-    made.process.stdout.close()
-
-
-def edited(text, action):
-    """Return a text after the edits of an action, made from the last to the first."""
-    (change,) = action["edit"]["documentChanges"]
-    lines = text.splitlines(keepends=True)
-    for edit in sorted(change["edits"], key=lambda one: -one["range"]["start"]["line"]):
-        start, end = edit["range"]["start"], edit["range"]["end"]
-        assert start["character"] == end["character"] == 0
-        lines[start["line"] : end["line"]] = [edit["newText"]]
-    return "".join(lines)
+    made.close()
 
 
 @pytest.mark.program
@@ -151,12 +47,12 @@ def test_a_session_from_the_first_finding_to_the_fixed_file(editor, tmp_path):
     position["position"]["line"] = 0
     assert editor.ask("textDocument/hover", position) is None
 
-    actions = editor.actions(path, LINE)
+    actions = editor.actions(path.as_uri(), LINE)
     assert f"Ignore {RULE} here" in actions
-    assert editor.actions(path, 0) == {}
-    fixed = edited(BAD, next(one for title, one in actions.items() if not title.startswith("Ignore")))
+    assert editor.actions(path.as_uri(), 0) == {}
+    fixed = edited(BAD, next(one for title, one in actions.items() if not title.startswith("Ignore")), path.as_uri())
     assert fixed.index("clip_grad_norm_") < fixed.index("optimizer.step()")
-    allowed = edited(BAD, actions[f"Ignore {RULE} here"])
+    allowed = edited(BAD, actions[f"Ignore {RULE} here"], path.as_uri())
     assert allowed == BAD.replace("1.0)\n", f"1.0)  # truestep: ignore[{RULE}]\n")
 
     for version, text in enumerate((fixed, BAD, allowed), start=2):
@@ -221,10 +117,10 @@ def test_all_safe_fixes_are_made_on_request_only(editor, tmp_path):
     text = BAD.replace("model(x)", "model.forward(x)")
     editor.open(path, text)
 
-    assert not [one for one in editor.actions(path, LINE).values() if one["kind"].startswith("source")]
-    every = editor.actions(path, 0, only=["source.fixAll"])
+    assert not [one for one in editor.actions(path.as_uri(), LINE).values() if one["kind"].startswith("source")]
+    every = editor.actions(path.as_uri(), 0, only=["source.fixAll"])
     assert [one["kind"] for one in every.values()] == ["source.fixAll.truestep"]
-    assert edited(text, *every.values()) != text
+    assert edited(text, *every.values(), path.as_uri()) != text
     assert editor.end() == 0
 
 

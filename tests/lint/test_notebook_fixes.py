@@ -4,9 +4,12 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import jsonschema
 import pytest
 
+import truestep.lint
 from truestep import source
 from truestep.cli import main
 from truestep.lint.cell_sources import with_sources
@@ -103,6 +106,47 @@ def test_fixes_to_be_reviewed_are_counted_and_made(folder, capsys):
     assert lint("--fix", "--unsafe-fixes") == 0
     written = (folder / "lab.ipynb").read_bytes().decode()
     assert written == FORMS["jupyter"](document(CELLS[0], MODEL, FIXED))
+
+
+def test_json_has_the_fix_with_its_cell_and_lines(folder, capsys):
+    (folder / "lab.ipynb").write_bytes(FORMS["jupyter"](document(*CELLS)).encode())
+    assert lint("--format", "json") == 1
+    report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, json.loads((Path(truestep.lint.__file__).parent / "lint.schema.json").read_bytes()))
+    (finding,) = report["findings"]
+    assert finding["primary"]["site"]["path"] == "lab.ipynb:cell 5"
+    lines = CELLS[3].split("\n")
+    assert {edit["cell"] for edit in finding["fix"]["edits"]} == {5}
+    for edit in sorted(finding["fix"]["edits"], key=lambda one: -one["line"]):
+        lines[edit["line"] - 1 : edit["line"] - 1 + edit["lines"]] = edit["text"].splitlines()
+    assert "\n".join(lines) == f"%%time\nfiles = !ls\n{FIXED}"
+    assert finding["fix"]["safe"]
+    assert finding["fix"]["diff"].startswith("--- a/lab.ipynb:cell 5\n+++ b/lab.ipynb:cell 5\n")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sarif_has_the_fix_in_the_lines_of_the_file(folder, capsys, form):
+    text = FORMS[form](document(*CELLS))
+    (folder / "lab.ipynb").write_bytes(text.encode())
+    assert lint("--format", "sarif") == 1
+    (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    (change,) = result["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "lab.ipynb"
+    lines = text.splitlines(keepends=True)
+    for one in reversed(change["replacements"]):
+        region = one["deletedRegion"]
+        assert region["startColumn"] == region["endColumn"] == 1
+        lines[region["startLine"] - 1 : region["endLine"] - 1] = [one["insertedContent"]["text"]]
+    assert "".join(lines) == FORMS[form](document(*CELLS[:3], f"%%time\nfiles = !ls\n{FIXED}", CELLS[4]))
+
+
+def test_a_cell_that_is_not_in_the_file_has_no_fix(folder, capsys, monkeypatch):
+    (folder / "lab.ipynb").write_bytes(FORMS["jupyter"](document(*CELLS[:2], STEPS.replace("1.0", "9.0"))).encode())
+    given = FORMS["jupyter"](document(*CELLS[:2], STEPS))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    assert lint("--format", "json", "--stdin-filename", "lab.ipynb", "-") == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["fix"] is None
 
 
 KEPT = """\

@@ -1,4 +1,4 @@
-"""An open file with its findings, by the configuration of its folder."""
+"""An open file or notebook with its findings, by the configuration of its folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathspec import GitIgnoreSpec
 from truestep.config import Options, find_configuration, load_options
 from truestep.findings import Confidence, Finding
 from truestep.lint.checking import check
-from truestep.lint.engine import code_of, inspecting
+from truestep.lint.engine import Code, inspecting
 from truestep.lint.results import Problem
 from truestep.rules import Rule, rule
 
@@ -27,35 +27,33 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A text with its findings."""
+    """Code with its findings."""
 
-    path: str
-    text: str = field(repr=False)
+    code: Code | Problem | None = field(repr=False)
+    """None if a document has no code of Python."""
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
     errors: tuple[str, ...] = ()
     """Tracebacks of rules that failed."""
 
-    def at(self, first: int, last: int) -> list[Finding]:
-        """Return the findings on some lines, which count from 1."""
-        return [one for one in self.findings if _touches(one, first, last)]
 
-
-def checked(path: str, text: str, choice: Choice) -> Checked:
-    """Return a text with the findings to show; a file that the configuration excludes has none.
+def checked(code: Code | Problem | None, choice: Choice) -> Checked:
+    """Return code with the findings to show; a file that the configuration excludes has none.
 
     Raises:
         BadConfiguration: the configuration of the folder is not valid.
         UnknownRule: it names a rule that does not exist.
     """
-    folder = Path(path).parent
+    if code is None:
+        return Checked(code)
+    folder = Path(code.path).parent
     found = find_configuration(folder)
     base = found[0].parent if found is not None else folder
     options = load_options(base, select=choice.select, ignore=choice.ignore)
-    if _excluded(path, base, options):
-        return Checked(path, text)
-    results = check([code_of(path, text)], _rules(options), None, dict(options.per_file_ignores), base)
-    return Checked(path, text, results.shown(choice.confidence), results.problems, results.internal_errors)
+    if _excluded(code.path, base, options):
+        return Checked(code)
+    results = check([code], _rules(options), None, dict(options.per_file_ignores), base)
+    return Checked(code, results.shown(choice.confidence), results.problems, results.internal_errors)
 
 
 def _rules(options: Options) -> tuple[type[Rule], ...]:
@@ -70,8 +68,3 @@ def _excluded(path: str, base: Path, options: Options) -> bool:
         return False
     relative = Path(path).absolute().relative_to(base.absolute()).as_posix()
     return GitIgnoreSpec.from_lines(options.exclude).match_file(relative)
-
-
-def _touches(finding: Finding, first: int, last: int) -> bool:
-    site = finding.primary.site
-    return site is not None and site.line <= last and max(site.line, site.end_line) >= first

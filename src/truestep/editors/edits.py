@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from truestep.findings import Finding
 from truestep.fixes import Wanted, apply_all, propose_for
-from truestep.fixes.proposal import Proposal, lines
+from truestep.fixes.proposal import lines
 from truestep.source import SourceFile
 
 _ALLOWED = re.compile(r"(#\s*truestep:\s*ignore\[)([^\]\n]*)(\])")
@@ -25,10 +25,6 @@ class Change:
     """Text of the file without and with the change."""
     preferred: bool = False
     """Whether an editor may make it without a question."""
-
-    def hunks(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        """Return the change as replaced lines: first line, number of lines, and the new lines with their ends."""
-        return Proposal("", self.title, self.preferred, self.old, self.new).hunks()
 
 
 def fix(text: str, finding: Finding) -> Change | None:

@@ -1,4 +1,4 @@
-"""The Language Server Protocol: findings as a file is written, manual pages, fixes, comments that allow a rule."""
+"""The Language Server Protocol: findings as files and notebooks are written, manual pages, fixes, comments."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
 
 from truestep import __version__
 from truestep.editors import edits
 from truestep.editors.checked import Checked, Choice, checked
+from truestep.editors.documents import NOTEBOOKS, Opened, opened, place
 from truestep.editors.edits import Change
 from truestep.errors import TrueStepError
-from truestep.events import Site
 from truestep.findings import Finding, Severity
-from truestep.fixes.proposal import lines
 from truestep.lint.results import Problem
 from truestep.rules import rule
 from truestep.rules._page import parse
-from truestep.source import SourceFile
 
 PAUSE_S = 0.3
 """Time without a change after which a file is checked."""
@@ -44,12 +40,19 @@ def serve(choice: Choice) -> None:
 
 def server(choice: Choice) -> LanguageServer:
     """Return the server."""
-    made = LanguageServer("truestep", __version__)
+    made = LanguageServer("truestep", __version__, notebook_document_sync=NOTEBOOKS)
     session = Session(made, choice)
-    made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(_function(session.opened))
-    made.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(_function(session.changed))
-    made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(_function(session.saved))
-    made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(_function(session.closed))
+    for method, answer in (
+        (lsp.TEXT_DOCUMENT_DID_OPEN, session.opened),
+        (lsp.TEXT_DOCUMENT_DID_CHANGE, session.changed),
+        (lsp.TEXT_DOCUMENT_DID_SAVE, session.saved),
+        (lsp.TEXT_DOCUMENT_DID_CLOSE, session.closed),
+        (lsp.NOTEBOOK_DOCUMENT_DID_OPEN, session.opened_notebook),
+        (lsp.NOTEBOOK_DOCUMENT_DID_CHANGE, session.changed_notebook),
+        (lsp.NOTEBOOK_DOCUMENT_DID_SAVE, session.saved_notebook),
+        (lsp.NOTEBOOK_DOCUMENT_DID_CLOSE, session.closed_notebook),
+    ):
+        made.feature(method)(_function(answer))
     made.feature(lsp.TEXT_DOCUMENT_HOVER)(_function(session.hover))
     kinds = [lsp.CodeActionKind.QuickFix, FIX_ALL]
     made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(
@@ -68,7 +71,7 @@ def _function(method: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaita
 
 
 class Session:
-    """The open files of an editor.
+    """The open files and notebooks of an editor.
 
     Args:
         server: the connection.
@@ -86,76 +89,102 @@ class Session:
         """Check a file when it is opened."""
         self._publish(params.text_document.uri)
 
+    async def opened_notebook(self, params: lsp.DidOpenNotebookDocumentParams) -> None:
+        """Check a notebook when it is opened."""
+        self._publish(params.notebook_document.uri)
+
     async def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Check a file once it has not changed for a moment."""
-        uri = params.text_document.uri
-        self._forget(uri)
-        self._waiting[uri] = asyncio.get_running_loop().call_later(PAUSE_S, self._publish, uri)
+        self._wait(params.text_document.uri)
+
+    async def changed_notebook(self, params: lsp.DidChangeNotebookDocumentParams) -> None:
+        """Check a notebook once it has not changed for a moment; take the findings of removed cells from the list."""
+        structure = None if params.change.cells is None else params.change.cells.structure
+        self._clear([] if structure is None else [one.uri for one in structure.did_close or []])
+        self._wait(params.notebook_document.uri)
 
     async def saved(self, params: lsp.DidSaveTextDocumentParams) -> None:
         """Check a file at once: the configuration may have changed too."""
-        self._checked.pop(params.text_document.uri, None)
-        self._publish(params.text_document.uri)
+        self._again(params.text_document.uri)
+
+    async def saved_notebook(self, params: lsp.DidSaveNotebookDocumentParams) -> None:
+        """Check a notebook at once."""
+        self._again(params.notebook_document.uri)
 
     async def closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Take the findings of a file from the editor's list."""
-        uri = params.text_document.uri
-        self._forget(uri)
-        self._checked.pop(uri, None)
-        self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+        self._close(params.text_document.uri, [params.text_document.uri])
+
+    async def closed_notebook(self, params: lsp.DidCloseNotebookDocumentParams) -> None:
+        """Take the findings of a notebook from the editor's list."""
+        self._close(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
 
     async def hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
         """Return the findings at a place, with the manual pages of their rules."""
-        document = self._document(params.text_document.uri)
-        now = self._now(params.text_document.uri)
-        for one in now.findings:
-            place = _range(document, one.primary.site)
-            if _before(place.start, params.position) and _before(params.position, place.end):
+        for one, found in self._at(params.text_document.uri):
+            if _before(found.start, params.position) and _before(params.position, found.end):
                 text = f"**{one.rule}** ({one.confidence.value} confidence): {one.message}\n\n"
                 text += f"*help:* {one.help}\n\n---\n\n"
                 page = parse(rule(one.rule).__doc__ or "").markdown(level=4)
-                return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text + page), place)
+                return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text + page), found)
         return None
 
     async def actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """Return the changes that are offered at a place."""
-        uri = params.text_document.uri
-        document, now = self._document(uri), self._now(uri)
-        found = []
+        opened = self._opened(params.text_document.uri)
+        actions: list[lsp.CodeAction | None] = []
         if _wanted(lsp.CodeActionKind.QuickFix, params.context.only):
-            for one in now.at(params.range.start.line + 1, params.range.end.line + 1):
-                about = [_diagnostic(document, one)]
-                changes = (edits.fix(now.text, one), edits.allow(now.text, one))
-                found += [
-                    _action(document, change, lsp.CodeActionKind.QuickFix, about)
-                    for change in changes
-                    if change is not None
-                ]
+            for one, at in self._at(params.text_document.uri):
+                inside = at.start.line <= params.range.end.line and at.end.line >= params.range.start.line
+                editable = opened.editable(one) if inside else None
+                if editable is not None:
+                    about = [_diagnostic(opened, one, at)]
+                    changes = (edits.fix(*editable), edits.allow(*editable))
+                    actions += [_action(opened, change, lsp.CodeActionKind.QuickFix, about) for change in changes]
         if params.context.only and _wanted(FIX_ALL, params.context.only):
-            every = edits.fix_all(now.text, now.findings)
-            if every is not None:
-                found.append(_action(document, every, FIX_ALL, None))
-        return found
+            every = [found for each in self._now(opened).findings if (found := opened.editable(each)) is not None]
+            change = edits.fix_all(every[0][0], [finding for _, finding in every]) if every else None
+            actions.append(_action(opened, change, FIX_ALL, None))
+        return [one for one in actions if one is not None]
 
     def _publish(self, uri: str) -> None:
         self._forget(uri)
-        document, now = self._document(uri), self._now(uri)
-        shown = [_diagnostic(document, one) for one in now.findings] + [_unread(one) for one in now.problems]
-        params = lsp.PublishDiagnosticsParams(uri, shown, document.version)
-        self._server.text_document_publish_diagnostics(params)
+        opened = self._opened(uri)
+        now = self._now(opened)
+        shown: dict[str, list[lsp.Diagnostic]] = {address: [] for address in opened.documents}
+        for one in now.findings:
+            document = None if one.primary.site is None else opened.document(one.primary.site.path)
+            if document is not None:
+                shown[document.uri].append(_diagnostic(opened, one, place(document, one.primary.site)))
+        for problem in now.problems:
+            document = opened.document(problem.path)
+            if document is not None:
+                shown[document.uri].append(_unread(problem))
+        for address, document in opened.documents.items():
+            params = lsp.PublishDiagnosticsParams(address, shown[address], document.version)
+            self._server.text_document_publish_diagnostics(params)
 
-    def _now(self, uri: str) -> Checked:
-        """Return the findings in a file as it is in the editor."""
-        document = self._document(uri)
-        text, path = document.source, uris.to_fs_path(uri) or uri
-        known = self._checked.get(uri)
-        if known is None or known.text != text:
+    def _at(self, uri: str) -> list[tuple[Finding, lsp.Range]]:
+        """Return the findings in a document with their places."""
+        opened, found = self._opened(uri), []
+        here = self._server.workspace.get_text_document(uri).uri
+        for one in self._now(opened).findings:
+            document = None if one.primary.site is None else opened.document(one.primary.site.path)
+            if document is not None and document.uri == here:
+                found.append((one, place(document, one.primary.site)))
+        return found
+
+    def _now(self, opened: Opened) -> Checked:
+        """Return the findings in a file or notebook as it is in the editor."""
+        code = opened.code
+        known = self._checked.get(opened.uri)
+        if known is None or known.code != code:
             try:
-                known = checked(path, text, self._choice)
+                known = checked(code, self._choice)
                 complaint = "".join(f"internal error of the rule {one}" for one in known.errors)
             except TrueStepError as error:
-                known, complaint = Checked(path, text), str(error)
-            self._checked[uri] = known
+                known, complaint = Checked(code), str(error)
+            self._checked[opened.uri] = known
             self._complain(complaint)
         return known
 
@@ -165,8 +194,25 @@ class Session:
             self._server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"truestep: {complaint}"))
         self._complaint = complaint
 
-    def _document(self, uri: str) -> TextDocument:
-        return self._server.workspace.get_text_document(uri)
+    def _opened(self, uri: str) -> Opened:
+        return opened(self._server.workspace, uri)
+
+    def _wait(self, uri: str) -> None:
+        self._forget(uri)
+        self._waiting[uri] = asyncio.get_running_loop().call_later(PAUSE_S, self._publish, uri)
+
+    def _again(self, uri: str) -> None:
+        self._checked.pop(uri, None)
+        self._publish(uri)
+
+    def _close(self, uri: str, documents: Iterable[str]) -> None:
+        self._forget(uri)
+        self._checked.pop(uri, None)
+        self._clear(documents)
+
+    def _clear(self, documents: Iterable[str]) -> None:
+        for uri in documents:
+            self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def _forget(self, uri: str) -> None:
         timer = self._waiting.pop(uri, None)
@@ -174,14 +220,15 @@ class Session:
             timer.cancel()
 
 
-def _diagnostic(document: TextDocument, finding: Finding) -> lsp.Diagnostic:
-    related = [
-        lsp.DiagnosticRelatedInformation(lsp.Location(document.uri, _range(document, mark.site)), mark.label)
-        for mark in finding.related
-        if mark.site is not None
-    ]
+def _diagnostic(opened: Opened, finding: Finding, at: lsp.Range) -> lsp.Diagnostic:
+    related = []
+    for mark in finding.related:
+        document = None if mark.site is None else opened.document(mark.site.path)
+        if document is not None:
+            location = lsp.Location(document.uri, place(document, mark.site))
+            related.append(lsp.DiagnosticRelatedInformation(location, mark.label))
     return lsp.Diagnostic(
-        range=_range(document, finding.primary.site),
+        range=at,
         message=f"{finding.message}\nhelp: {finding.help}" if finding.help else finding.message,
         severity=_SEVERITIES[finding.severity],
         code=finding.rule,
@@ -192,40 +239,24 @@ def _diagnostic(document: TextDocument, finding: Finding) -> lsp.Diagnostic:
 
 def _unread(problem: Problem) -> lsp.Diagnostic:
     line = max(problem.line - 1, 0)
-    place = lsp.Range(lsp.Position(line, 0), lsp.Position(line + 1, 0))
+    at = lsp.Range(lsp.Position(line, 0), lsp.Position(line + 1, 0))
     level = lsp.DiagnosticSeverity.Error if problem.fails else lsp.DiagnosticSeverity.Warning
-    return lsp.Diagnostic(place, problem.message, level, source="truestep")
+    return lsp.Diagnostic(at, problem.message, level, source="truestep")
 
 
-def _range(document: TextDocument, site: Site | None) -> lsp.Range:
-    """Return a place in the units of the editor; Python counts bytes of UTF-8, and lines from 1."""
-    if site is None:
-        return lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
-    file = SourceFile(site.path, tuple(line.rstrip("\r\n") for line in lines(document.source)))
-    last = max(site.line, site.end_line)
-    start = file.character(site.line, site.column) if site.column >= 0 else 0
-    ends = file.character(last, site.end_column) if site.end_column >= 0 else len(file.line(last) or "")
-    return lsp.Range(_position(document, site.line - 1, start), _position(document, last - 1, ends))
-
-
-def _position(document: TextDocument, line: int, character: int) -> lsp.Position:
-    every = lines(document.source)
-    text = every[line] if line < len(every) else ""
-    return lsp.Position(line, document.position_codec.client_num_units(text[:character]))
-
-
-def _action(document: TextDocument, change: Change, kind: str, about: list[lsp.Diagnostic] | None) -> lsp.CodeAction:
-    replaced = []
-    for first, count, new in change.hunks():
-        start, end = lsp.Position(first - 1, 0), lsp.Position(first - 1 + count, 0)
-        replaced.append(lsp.TextEdit(lsp.Range(start, end), "".join(new)))
-    versioned = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
+def _action(
+    opened: Opened, change: Change | None, kind: str, about: list[lsp.Diagnostic] | None
+) -> lsp.CodeAction | None:
+    """Return a change as an action; None without a change that can be made in the documents."""
+    made = [] if change is None else opened.edits(change)
+    if change is None or not made:
+        return None
     return lsp.CodeAction(
         title=change.title,
         kind=kind,
         diagnostics=about,
         is_preferred=change.preferred or None,
-        edit=lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(versioned, list(replaced))]),
+        edit=lsp.WorkspaceEdit(document_changes=list(made)),
     )
 
 

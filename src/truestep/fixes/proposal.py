@@ -33,7 +33,7 @@ class Wanted:
         site = finding.primary.site
         if site is None:
             return None
-        related = tuple(mark.site for mark in finding.related if mark.site is not None)
+        related = tuple(mark.site for mark in finding.related if mark.site is not None and not mark.of_remedy)
         return cls(finding.rule, site, related, finding.message, finding.primary.label, finding.help)
 
 

@@ -38,18 +38,20 @@ def check(
     findings: list[Finding] = []
     problems: list[Problem] = []
     errors: list[str] = []
-    for code in codes:
-        files += 1
-        if isinstance(code, Problem):
-            problems.append(code)
-            continue
-        with _seldom_collected():
+    with _seldom_collected():
+        for code in codes:
+            files += 1
+            if isinstance(code, Problem):
+                problems.append(code)
+                continue
             found, failed = _checked(code, rules, cache)
-        errors += failed
-        if found.findings and code.notebook is not None:
-            show(code)
-        problems += (*found.problems, *complaints(code))
-        findings += (replace(one, suppressed=True) if ignored(one) else one for one in suppressed(code, found.findings))
+            errors += failed
+            if found.findings and code.notebook is not None:
+                show(code)
+            problems += (*found.problems, *complaints(code))
+            findings += (
+                replace(one, suppressed=True) if ignored(one) else one for one in suppressed(code, found.findings)
+            )
     if cache is not None:
         cache.write()
     return Results(files, tuple(findings), tuple(problems), internal_errors=tuple(errors))
@@ -57,9 +59,9 @@ def check(
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Let the collector of cycles run less often: a tree has many objects, and no garbage while it is built."""
+    """Let the collector of cycles run less often: a tree has many objects, and each model is closed after its use."""
     before = gc.get_threshold()
-    gc.set_threshold(100_000, before[1], before[2])
+    gc.set_threshold(500_000, before[1], 1000)
     try:
         yield
     finally:

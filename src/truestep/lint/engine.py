@@ -79,6 +79,7 @@ def inspect(code: Code, rules: Sequence[type[Rule]]) -> tuple[FileResults, tuple
                 errors.append(f"{rule.id} in {path}\n{traceback.format_exc()}")
                 continue
             findings += found
+    program.close()
     unique = {(one.rule, one.primary.site): one for one in reversed(findings)}
     return FileResults(path, tuple(sorted(unique.values(), key=_place))), tuple(errors)
 

@@ -6,6 +6,7 @@ import ast
 import bisect
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from truestep.lint.results import Problem
@@ -27,6 +28,25 @@ class Notebook:
     """Number of each cell in the notebook, counted from 1 over all cells."""
     sources: tuple[str, ...]
     """Each cell as it is written."""
+
+    @classmethod
+    def of_cells(cls, codes: Iterable[tuple[int, str]]) -> Notebook:
+        """Return the code of cells.
+
+        Args:
+            codes: number and source of each cell, in their order.
+
+        >>> Notebook.of_cells([(1, "%time"), (3, "x = 1")]).text
+        'pass\\nx = 1\\n'
+        """
+        cells = tuple(codes)
+        parts: list[str] = []
+        starts: list[int] = []
+        for _, code in cells:
+            starts.append(len(parts) + 1)
+            parts += python_of(code.replace("\r\n", "\n").split("\n"))
+        numbers, sources = tuple(number for number, _ in cells), tuple(code for _, code in cells)
+        return cls("\n".join(parts) + "\n", tuple(starts), numbers, sources)
 
     def place(self, line: int) -> tuple[int, int]:
         """Return the cell, as an index of `numbers`, and the line in it of a line of the text."""
@@ -53,15 +73,7 @@ def notebook_of(path: str, text: str) -> Notebook | Problem:
         return Problem(path, "the file is not a notebook of format 4")
     if language.lower() != "python":
         codes = []
-    parts, starts, line = [], [], 1
-    for _, code in codes:
-        starts.append(line)
-        lines = python_of(code.replace("\r\n", "\n").split("\n"))
-        parts += lines
-        line += len(lines)
-    return Notebook(
-        "\n".join(parts) + "\n", tuple(starts), tuple(number for number, _ in codes), tuple(code for _, code in codes)
-    )
+    return Notebook.of_cells(codes)
 
 
 def python_of(lines: list[str]) -> list[str]:

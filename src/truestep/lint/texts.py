@@ -11,6 +11,7 @@ from typing import Any
 from truestep import __version__, source
 from truestep.config import Format
 from truestep.findings import Confidence, Finding, Summary
+from truestep.lint.notebook_fixes import fix_of
 from truestep.lint.results import Problem, Results
 from truestep.report import github, sarif, terminal
 from truestep.report import json as report_json
@@ -109,7 +110,7 @@ def document(results: Results, least: Confidence) -> dict[str, Any]:
             "not_checked": len({one.path for one in results.problems if one.fails}),
         },
         "headline": closing(results, least),
-        "findings": [report_json.finding_document(one) for one in results.findings if one in shown or one.suppressed],
+        "findings": [_finding(one) for one in results.findings if one in shown or one.suppressed],
         "problems": [
             {"path": one.path, "line": one.line or None, "message": one.message}
             for one in map(_displayed, results.problems)
@@ -118,12 +119,21 @@ def document(results: Results, least: Confidence) -> dict[str, Any]:
     }
 
 
+def _finding(finding: Finding) -> dict[str, Any]:
+    found = report_json.finding_document(finding)
+    fix = fix_of(finding)
+    return found if fix is None else found | {"fix": fix.document()}
+
+
 def _sarif(results: Results, least: Confidence) -> dict[str, Any]:
     shown = tuple(one for one in results.findings if one.suppressed or one in results.shown(least))
     summary = Summary("", "linted", 0, findings=shown)
     ids = sorted({one.rule for one in shown})
     found = sarif.results(summary, ids)
-    for one in found:
+    for one, finding in zip(found, shown, strict=True):
+        fix = fix_of(finding)
+        if fix is not None:  # the lines are those of the JSON: an editor of the file makes the fix
+            one["fixes"] = [sarif.fix(fix.json, fix.path)]
         for place in (*one["locations"], *one.get("relatedLocations", ())):
             cell = _to_notebook(place["physicalLocation"])
             if cell:

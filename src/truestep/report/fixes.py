@@ -50,10 +50,13 @@ def fix_of(finding: Finding) -> Proposal | None:
 def _fix_of(finding: Finding, _modified: int, _size: int) -> Proposal | None:
     assert finding.primary.site is not None
     file = read(finding.primary.site.path)
-    if file is None:
-        return None
+    return None if file is None else proposed(file.text, finding)
+
+
+def proposed(text: str, finding: Finding) -> Proposal | None:
+    """Return the fix of a finding in a text; None if it has none, or if the fix has a mistake."""
     try:
-        return propose_for(file.text, finding)
+        return propose_for(text, finding)
     except Exception:
         if os.environ.get("TRUESTEP_DEBUG"):
             traceback.print_exc()

@@ -152,9 +152,9 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
     related = [_related(number, mark) for number, mark in enumerate(finding.related, start=1) if mark.site is not None]
     if related:
         result["relatedLocations"] = related
-    fix = fixes.fix_of(finding)
-    if fix is not None and finding.primary.site is not None:
-        result["fixes"] = [_fix(fix, finding.primary.site)]
+    made = fixes.fix_of(finding)
+    if made is not None and finding.primary.site is not None:
+        result["fixes"] = [fix(made, finding.primary.site.path)]
     if finding.suppressed:
         comment = source.suppression(finding)
         suppression = {"kind": "inSource" if comment else "external", "status": "accepted"}
@@ -164,18 +164,18 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
     return result
 
 
-def _fix(fix: Proposal, site: Site) -> dict[str, Any]:
-    """Return a fix as replaced lines, each from the start of its line to the start of the line below."""
+def fix(made: Proposal, path: str) -> dict[str, Any]:
+    """Return the fix of a file as replaced lines, each from the start of its line to the start of the line below."""
     replacements = [
         {
             "deletedRegion": {"startLine": line, "startColumn": 1, "endLine": line + count, "endColumn": 1},
             "insertedContent": {"text": "".join(new)},
         }
-        for line, count, new in fix.hunks()
+        for line, count, new in made.hunks()
     ]
     return {
-        "description": {"text": fix.title if fix.safe else f"{fix.title} (to be reviewed)"},
-        "artifactChanges": [{"artifactLocation": _artifact(site.path), "replacements": replacements}],
+        "description": {"text": made.title if made.safe else f"{made.title} (to be reviewed)"},
+        "artifactChanges": [{"artifactLocation": _artifact(path), "replacements": replacements}],
     }
 
 

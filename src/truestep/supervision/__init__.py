@@ -7,6 +7,7 @@ extent        coverage: how much of a training was observed
 summary       `Summary` of a judged run
 root_causes   order of findings, and findings that follow from another one
 uncalled      findings that point at a method named without parentheses
+belongs       findings that point at the line where the remedy belongs
 record        the record of a run, and its replay
 first_evaluation  end of `truestep check`, after the first evaluation
 children      processes that the program starts, each with a session

@@ -8,6 +8,7 @@ from dataclasses import replace
 from truestep.events import RunStarted
 from truestep.findings import Finding, LedgerLine, PostMortem, Summary, shown
 from truestep.source import suppressed
+from truestep.supervision.belongs import placed
 from truestep.supervision.judge import Judge
 from truestep.supervision.root_causes import rooted
 from truestep.supervision.uncalled import pointed
@@ -68,5 +69,5 @@ def ledger(judge: Judge, findings: Iterable[Finding]) -> Iterator[LedgerLine]:
 
 def marked_findings(judge: Judge) -> list[Finding]:
     """Return the findings so far, with suppressed ones and consequences of others marked."""
-    found = (replace(pointed(finding), suppressed=suppressed(finding)) for finding in judge.findings())
+    found = (replace(placed(pointed(finding)), suppressed=suppressed(finding)) for finding in judge.findings())
     return rooted(found, {rule.id: type(rule) for rule in judge.rules})

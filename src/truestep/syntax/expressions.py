@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Guard, Scope
 
-_PLAIN = (ast.Constant, ast.Pass, ast.Break, ast.Continue)
+_WITHOUT_NAMES = {"ctx", "op", "ops", "conversion"}
+"""Fields of nodes that hold no expressions."""
 
 
 class Expressions:
@@ -78,7 +81,7 @@ class Expressions:
         kind = type(node)
         if kind is ast.Name:
             self._load(node.id, node)  # type: ignore[attr-defined]
-        elif kind in _PLAIN:
+        elif kind is ast.Constant:
             return
         elif kind is ast.Attribute:
             if key := dotted(node):
@@ -87,26 +90,26 @@ class Expressions:
                 self._expression(node.value)  # type: ignore[attr-defined]
         elif kind is ast.Call:
             self._call(node)  # type: ignore[arg-type]
-        elif kind is ast.Lambda:
-            self._lambda(node)  # type: ignore[arg-type]
-        elif kind is ast.NamedExpr:
-            self._expression(node.value)  # type: ignore[attr-defined]
-            self._bind(node.target, node.value, node)  # type: ignore[attr-defined]
-        elif kind is ast.IfExp:
-            self._conditional(node)  # type: ignore[arg-type]
-        elif kind in (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp):
-            self._comprehension(node)  # type: ignore[arg-type]
+        elif (reader := _READERS.get(kind)) is not None:
+            reader(self, node)
         else:
-            if kind is ast.Yield and node.value is not None:  # type: ignore[attr-defined]
-                self._context.scope.returns.append((node.value, self._context, self._order))  # type: ignore[attr-defined]
-            for name in node._fields:
+            for name in _parts(kind):
                 value = getattr(node, name, None)
                 if type(value) is list:
                     for one in value:
-                        if isinstance(one, ast.AST):
+                        if one is not None:
                             self._expression(one)
-                elif isinstance(value, ast.AST):
+                elif value is not None:
                     self._expression(value)
+
+    def _named_expression(self, node: ast.NamedExpr) -> None:
+        self._expression(node.value)
+        self._bind(node.target, node.value, node)
+
+    def _yield(self, node: ast.Yield) -> None:
+        if node.value is not None:
+            self._context.scope.returns.append((node.value, self._context, self._order))
+            self._expression(node.value)
 
     def _load(self, key: str, node: ast.AST) -> None:
         loads = self._context.scope.loads
@@ -173,3 +176,26 @@ class Expressions:
         else:
             self._expression(node.elt)
         self._context = before
+
+
+_READERS: dict[type[ast.AST], Callable[[Expressions, Any], None]] = {
+    ast.Lambda: Expressions._lambda,
+    ast.NamedExpr: Expressions._named_expression,
+    ast.IfExp: Expressions._conditional,
+    ast.ListComp: Expressions._comprehension,
+    ast.SetComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._comprehension,
+    ast.DictComp: Expressions._comprehension,
+    ast.Yield: Expressions._yield,
+}
+
+
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a class of nodes that can hold expressions."""
+    known = _PARTS.get(kind)
+    if known is None:
+        known = _PARTS[kind] = tuple(name for name in kind._fields if name not in _WITHOUT_NAMES)
+    return known

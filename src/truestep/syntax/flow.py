@@ -66,7 +66,9 @@ class Operation:
     @property
     def without_gradients(self) -> bool:
         """Return True if gradients are off, also by the functions on the way to it."""
-        return self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs)
+        if self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs):
+            return True
+        return any(call.context.without_gradients for call in self.via)
 
 
 _FRAMEWORK = re.compile(r"^(?:accelerator|fabric|self\.accelerator|self\.fabric|self)$")

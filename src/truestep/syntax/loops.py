@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
-from truestep.syntax.places import Call, Context, Loop
+from truestep.syntax.places import Call, Context, Loop, Scope
 from truestep.syntax.training import Step, Training
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Loops:
             self._trainings = []
             if self._steps():
                 for loop in self._program.loops:
-                    operations = self._program.flow.of_loop(loop)
+                    operations = self._program.flow.of_loop(loop) if loop.scope in self._reaching else []
                     if any(one.act is Act.STEP and one.loops[-1] is loop for one in operations):
                         self._trainings.append(Training(self._program, loop.scope, loop, operations))
         return self._trainings
@@ -46,11 +47,28 @@ class Loops:
                 return True
         return False
 
+    @functools.cached_property
+    def _reaching(self) -> set[Scope]:
+        """Return the functions that may take a step, themselves or by the names of others that they call."""
+        scopes = self._program.scopes
+        found = {call.scope for call in self._program.method("step")}
+        classes = {scope.name.rpartition(".")[2] for scope in scopes if scope.kind == "class"}
+        names: set[str] = set()
+        while True:
+            now = {scope.name.rpartition(".")[2] for scope in found}
+            now |= classes if "__init__" in now else set()
+            if now <= names:
+                return found
+            found |= {call.scope for name in now - names for call in self._program.method(name)}
+            names |= now
+
     def steps(self) -> list[Training]:
         """Return the training loops, and functions with a step outside of loops that this file does not call."""
         if self._functions is None:
             self._functions = []
             for scope in self._program.functions() if self._steps() else ():
+                if scope not in self._reaching:
+                    continue
                 operations = self._program.flow.operations(scope)
                 if any(one.act is Act.STEP and not one.loops for one in operations):
                     if not self._program.calls_of(scope):

@@ -78,6 +78,14 @@ class Program:
         """
         return cls(text, ast.parse(text))
 
+    def close(self) -> None:
+        """Drop all that was read: the model refers to itself, and would else wait for the collector of cycles."""
+        for scope in self.scopes:
+            for held in (scope.bindings, scope.calls, scope.loads, scope.loops, scope.returns, scope.inner):
+                held.clear()
+            scope.parent = None
+        self.__dict__.clear()
+
     # Indexes
 
     def named(self, *names: str) -> list[Call]:
@@ -144,8 +152,14 @@ class Program:
 
     def mentions(self, name: str) -> bool:
         """Return True if a name or an argument contains a text, other than as a method that is called."""
-        loaded = any(name in key for scope in self.scopes for key in (*scope.loads, *scope.bindings))
-        return loaded or any(name in (word.arg or "") for call in self.calls for word in call.node.keywords)
+        return name in self._words
+
+    @functools.cached_property
+    def _words(self) -> str:
+        """Return all names and arguments, one per line."""
+        found = {key for scope in self.scopes for key in (*scope.loads, *scope.bindings)}
+        found |= {word.arg for call in self.calls for word in call.node.keywords if word.arg is not None}
+        return "\n".join(found)
 
     # Classes and functions of this file
 

@@ -72,7 +72,8 @@ class Reader(Expressions):
             if known is not None and (place.kind != "class" or place is scope):
                 return self.imports[head] if all(one.how == "import" for one in known) else ""
             place = place.parent
-        return self.imports.get(head)
+        # A name that nothing binds comes from an import of all names; `torch` is the module then.
+        return self.imports.get(head, "torch" if head == "torch" else None)
 
     # Statements
 

@@ -23,25 +23,36 @@ def worst_weights_kept(program: Program) -> Iterator[Suspicion]:
     """Yield conditions that keep the weights of a larger loss or a smaller accuracy."""
     branches = {guard.node: None for call in program.method("state_dict") for guard in call.context.guards}
     for node in branches:
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        if isinstance(node, ast.If):
+            for test in _conditions(node):
+                yield from _worse(node, test)
+
+
+def _conditions(node: ast.If) -> list[ast.Compare]:
+    """Return the comparisons that all hold in a branch."""
+    both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+    parts = node.test.values if both and isinstance(node.test, ast.BoolOp) else [node.test]
+    return [one for one in parts if isinstance(one, ast.Compare) and len(one.ops) == 1]
+
+
+def _worse(node: ast.If, test: ast.Compare) -> Iterator[Suspicion]:
+    sides = (dotted(test.left), dotted(test.comparators[0]))
+    if not all(sides) or not isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Lt | ast.LtE):
+        return
+    greater = isinstance(test.ops[0], ast.Gt | ast.GtE)
+    for place, best in enumerate(sides):
+        new = sides[1 - place]
+        if not _replaces(node, best, new) or "state_dict" not in "".join(map(ast.unparse, node.body)):
             continue
-        sides = (dotted(node.test.left), dotted(node.test.comparators[0]))
-        if not all(sides) or not isinstance(node.test.ops[0], ast.Gt | ast.GtE | ast.Lt | ast.LtE):
-            continue
-        greater = isinstance(node.test.ops[0], ast.Gt | ast.GtE)
-        for place, best in enumerate(sides):
-            new = sides[1 - place]
-            if not _replaces(node, best, new) or "state_dict" not in "".join(map(ast.unparse, node.body)):
-                continue
-            larger = greater if place == 1 else not greater
-            lower, higher = _LOWER.search(new.lower()), _HIGHER.search(new.lower())
-            if bool(lower) != bool(higher) and (larger if lower else not larger):
-                yield Suspicion(
-                    node.test,
-                    f"the weights with the {'largest loss' if lower else 'smallest metric'} are kept as the best ones",
-                    f"is true for a worse `{new}`",
-                    "turn the comparison round",
-                )
+        larger = greater if place == 1 else not greater
+        lower, higher = _LOWER.search(new.lower()), _HIGHER.search(new.lower())
+        if bool(lower) != bool(higher) and (larger if lower else not larger):
+            yield Suspicion(
+                test,
+                f"the weights with the {'largest loss' if lower else 'smallest metric'} are kept as the best ones",
+                f"is true for a worse `{new}`",
+                "turn the comparison round",
+            )
 
 
 def _replaces(node: ast.If, best: str, new: str) -> bool:

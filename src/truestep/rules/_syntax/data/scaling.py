@@ -43,11 +43,14 @@ def scaled_with_evaluation_data(program: Program) -> Iterator[Suspicion]:
     yield from _by_hand(program)
 
 
-_STATISTIC = re.compile(r"\.(?:mean|std|min|max|amin|amax|var|median|quantile)\(")
+_STATISTICS = ("mean", "std", "min", "max", "amin", "amax", "var", "median", "quantile")
+_STATISTIC = re.compile(rf"\.(?:{'|'.join(_STATISTICS)})\(")
 
 
 def _by_hand(program: Program) -> Iterator[Suspicion]:
     """Yield tables that are standardised as a whole before they are cut, and parts that are scaled separately."""
+    if not program.method(*_STATISTICS):
+        return
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             for one in bindings:

@@ -28,7 +28,7 @@ def saved_by_every_rank(program: Program) -> Iterator[Suspicion]:
         target = call.argument(1, "f")
         if target is None or not _by_all(call.context, program) or not _by_all_callers(call.scope, program):
             continue
-        if _own_file(target, call, program):
+        if _own_file(target, call, program) or _chosen_elsewhere(call, program):
             continue
         yield Suspicion(
             call.node,
@@ -77,6 +77,16 @@ def _of_ranks(program: Program) -> bool:
 def _by_all(context: Context, program: Program) -> bool:
     """Return True if no condition or context manager around a line may choose one rank."""
     return not any(_chooses(guard) for guard in context.guards) and not context.withs
+
+
+def _chosen_elsewhere(call: Call, program: Program) -> bool:
+    """Return True if the other branch of a condition around a save has a save too, as of a run of one process."""
+    branches = dict(call.context.guards)
+    return any(
+        branches.get(node, branch) != branch
+        for other in program.named("torch.save")
+        for node, branch in other.context.guards
+    )
 
 
 def _chooses(guard: Guard) -> bool:

@@ -78,6 +78,12 @@ def logits_into_probability_loss(program: Program) -> Iterator[Suspicion]:
         "expects probabilities",
         "use `binary_cross_entropy_with_logits` on the logits",
     )  # fmt: skip
+    yield from _after(
+        program, (_KL_FUNCTION, _KL_CLASS), ("softmax", "linear", "relu", "sigmoid"),
+        "the KL divergence is computed of values that are not log-probabilities",
+        "expects log-probabilities as the input",
+        "pass the input through `log_softmax`",
+    )  # fmt: skip
 
 
 def activation_clamps_output(program: Program) -> Iterator[Suspicion]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.models.modules import is_layer
-from truestep.syntax import Act, Binding, Call, Kind, Program, Scope, Suspicion, dotted
+from truestep.syntax import Act, Binding, Call, Kind, Program, Scope, Suspicion, dotted, names_in
 
 _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gradient|requiers_grad|reqiures_grad)$")
 
@@ -144,8 +144,9 @@ def optimizer_rebuilt(program: Program) -> Iterator[Suspicion]:
 
 
 def optimizer_holds_stale_parameters(program: Program) -> Iterator[Suspicion]:
-    """Yield optimizers that are built before a layer of their model is replaced, or on a copy that nothing holds."""
+    """Yield optimizers that are built before their model or a layer of it is replaced, or on one that has no name."""
     yield from _of_copies(program)
+    yield from _of_other_models(program)
     for call in program.starting("torch.optim."):
         if not call.node.args or call.loop is not None:
             continue
@@ -191,10 +192,65 @@ def _of_copies(program: Program) -> Iterator[Suspicion]:
             )
 
 
+def _of_other_models(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers of a model without a name, and of a model that another one replaces before the first use."""
+    stepped = {step.built for loop in program.roles.trainings() if loop.of(Act.BACKWARD) for step in loop.steps}
+    for call in program.optimizers:
+        value = call.argument(0, "params")
+        function = value.func if isinstance(value, ast.Call) else None
+        if not isinstance(function, ast.Attribute) or function.attr != "parameters":
+            continue
+        model = function.value
+        if isinstance(model, ast.Call) and call in stepped and _is_new(model, program):
+            yield Suspicion(
+                call.node,
+                f"the optimizer holds the parameters of a new `{ast.unparse(model.func)}`, which no forward pass uses",
+                "is built on a model without a name",
+                "pass the parameters of the model that is trained",
+            )
+        new = _replaced(dotted(model), call, program)
+        if new is not None:
+            yield Suspicion(
+                call.node,
+                f"the optimizer is built before `{new.key}` is a new model, and holds the parameters of the old one",
+                "never updates the new model",
+                "build the optimizer after the model",
+                ((new.node, "makes a new model"),),
+            )
+
+
+def _is_new(node: ast.AST | None, program: Program) -> bool:
+    """Return True if an expression makes a new model, of a class of this file or of torch."""
+    call = program.call_at.get(node) if node is not None else None
+    if call is None:
+        return False
+    made = program.definition(dotted(call.node.func), call.scope)
+    if made is not None and made.kind == "class":
+        return program.models.is_model(made)
+    return bool(re.match(r"^torch\.nn\.(?:Linear|Conv\dd|Sequential|Embedding|LSTM|GRU)$", call.name))
+
+
+def _replaced(model: str, call: Call, program: Program) -> Binding | None:
+    """Return the assignment of a new model between an optimizer and its first use; None without one."""
+    statement = call.statement
+    key = dotted(statement.targets[0]) if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else ""
+    if not model or "." in model or not key or "." in key or call.loop is not None:
+        return None
+    uses = [order for order, _ in call.scope.loads.get(key, ()) if order > call.order]
+    for one in call.scope.bindings.get(model, ()):
+        if one.how != "=" or one.index or one.order < call.order or one.context.guards != call.context.guards:
+            continue
+        if one.context.loop is not None or not uses or min(uses) < one.order or _rebuilt(call, one, program):
+            continue
+        if _is_new(one.value, program) and one.value is not None and model not in names_in(one.value):
+            return one
+    return None
+
+
 def _rebuilt(call: Call, one: Binding, program: Program) -> bool:
     """Return True if another optimizer is built, or parameters are added, after a layer was replaced."""
     later = [other for other in call.scope.calls if other.order > one.order]
-    return any(other.name.startswith("torch.optim.") or other.method == "add_param_group" for other in later)
+    return any(other in program.optimizers or other.method == "add_param_group" for other in later)
 
 
 def parameters_not_optimized(program: Program) -> Iterator[Suspicion]:

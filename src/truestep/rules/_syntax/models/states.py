@@ -34,7 +34,8 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         best = call.loop is not None and bool(call.context.guards) and _trains_in(call, program)
         uses = sum(len(scope.loads.get(key, ())) for scope in program.scopes)
         first = call.loop is None and load.loop is not None and uses == 1 and _trains_in(load, program)
-        if not best and not first:
+        between = call.loop is None and load.loop is None and uses == 1 and _trained_between(call, load, program)
+        if not best and not first and not between:
             continue
         yield Suspicion(
             call.node,
@@ -50,6 +51,24 @@ def _trains_in(call: Call, program: Program) -> bool:
     """Return True if the loop around a call takes steps."""
     assert call.loop is not None
     return any(one.act is Act.STEP for one in program.flow.of_loop(call.loop))
+
+
+def _trained_between(call: Call, load: Call, program: Program) -> bool:
+    """Return True if a loop between the two calls of one model trains it, and nothing assigns another model."""
+    if call.scope is not load.scope or call.receiver is None or load.receiver is None or call.context.guards:
+        return False
+    values = program.values
+    if values.identity(call.receiver, call.context, call.order) != values.identity(
+        load.receiver, load.context, load.order
+    ):
+        return False
+    return any(
+        training.scope is call.scope
+        and training.loop is not None
+        and call.order < training.loop.first < load.order
+        and any(one.key == call.key and not one.without_gradients for one in training.of(Act.FORWARD))
+        for training in program.roles.trainings()
+    )
 
 
 def _passes(call: Call, key: str, kept: Call) -> bool:
@@ -150,6 +169,8 @@ _ROLE = re.compile(r"(?:^|_)(?:teacher|target|reference|ref|ema|frozen)(?:_|$)")
 
 def reference_is_the_model(program: Program) -> Iterator[Suspicion]:
     """Yield second names of a model that say that it is another one."""
+    if not program.roles.steps():
+        return
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
             if len(bindings) != 1 or not _ROLE.search(key.rpartition(".")[2]):

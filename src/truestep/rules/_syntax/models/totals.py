@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from truestep.syntax import Act, Binding, Call, Program, Suspicion, Training, argument, dotted, names_in, part_of
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Operation,
+    Program,
+    Suspicion,
+    Training,
+    argument,
+    dotted,
+    names_in,
+    part_of,
+)
 
 
 def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
@@ -17,9 +29,12 @@ def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
         scope = loop.scope
         for bindings in scope.bindings.values():
             for one in bindings:
-                if _adds(one, name) and one.context.loop is backward.context.loop and _kept(one, loop, program):
+                same = one.context.loop is backward.context.loop and not _between(name, backward, one.order)
+                if same and _adds(one, name) and _kept(one, loop, program):
                     yield _with_graph(one.node, name, one.key, backward.node)
         for call in scope.calls:
+            if _between(name, backward, call.order):
+                continue
             if call.method == "append" and call.loop is backward.context.loop and len(call.node.args) == 1:
                 value = call.node.args[0]
                 if isinstance(value, ast.Name) and value.id == name and _list_kept(call, loop, program):
@@ -28,6 +43,12 @@ def loss_kept_with_graph(program: Program) -> Iterator[Suspicion]:
                 kept = _kept_by_method(call, name, program)
                 if kept is not None:
                     yield _with_graph(kept.node, name, kept.key, call.node)
+
+
+def _between(name: str, backward: Operation, order: int) -> bool:
+    """Return True if a name gets another value between a backward pass and a later or earlier place."""
+    first, last = sorted((backward.order, order))
+    return any(first < one.order < last for one in backward.context.scope.bindings.get(name, ()))
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

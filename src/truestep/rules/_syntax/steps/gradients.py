@@ -18,7 +18,9 @@ def no_grad_missing(program: Program) -> Iterator[Suspicion]:
             continue
         operations = program.flow.of_loop(loop)
         forwards = [one for one in operations if one.act is Act.FORWARD and one.loops[-1] is loop]
-        if any(one.without_gradients for one in operations) or not forwards:
+        if any(one.without_gradients for one in operations) or not forwards or _ends_early(loop):
+            continue
+        if _called_without(loop.scope, program):
             continue
         before = _mode_before(loop, forwards[0], program)
         if before is None or program.method("grad") or _reads_gradients(loop.scope):
@@ -31,6 +33,21 @@ def no_grad_missing(program: Program) -> Iterator[Suspicion]:
             ((before.node, "sets eval mode"),),
             Confidence.HIGH if _sure(forwards[0], program) else Confidence.MEDIUM,
         )
+
+
+def _ends_early(loop: Loop) -> bool:
+    """Return True if a loop is left in its first pass, as to take one batch."""
+    return any(isinstance(one, ast.Break | ast.Return) for one in loop.node.body)
+
+
+def _called_without(scope: Scope, program: Program, depth: int = 0) -> bool:
+    """Return True if a function is called with gradients off, also by the functions that call it."""
+    if depth > 4:
+        return False
+    return any(
+        call.context.without_gradients or (call.scope is not scope and _called_without(call.scope, program, depth + 1))
+        for call in program.calls_of(scope)
+    )
 
 
 def _sure(one: Operation, program: Program) -> bool:

@@ -21,9 +21,7 @@ def step_without_backward(program: Program) -> Iterator[Suspicion]:
     yield from _second_steps(program)
     if program.mentions("backward") or any("backward" in name for name in program.methods_called()):
         return
-    if program.method("grad") or any(
-        ".grad" in key for scope in program.scopes for key in (*scope.loads, *scope.bindings)
-    ):
+    if program.method("grad") or program.mentions(".grad"):
         return
     for loop, step in program.roles.updates(in_loops=True):
         losses = loop.of(Act.FORWARD)
@@ -127,6 +125,7 @@ def _at(loop: Loop) -> Context:
 def backward_without_step(program: Program) -> Iterator[Suspicion]:
     """Yield backward passes for an optimizer of the file that is never stepped, and `step` that is named only."""
     yield from named_only(program, "the optimizer never steps", "step", Kind.OPTIMIZER)
+    yield from _unused_optimizers(program)
     for call in program.optimizers:
         statement = call.statement
         if not isinstance(statement, ast.Assign) or statement.value is not call.node or len(statement.targets) != 1:
@@ -143,6 +142,28 @@ def backward_without_step(program: Program) -> Iterator[Suspicion]:
                 "computes gradients that nothing uses",
                 f"call `{key}.step()` after the backward pass",
                 ((call.node, "is built, and never stepped"), (clears[0].node, "clears its gradients")),
+            )
+
+
+def _unused_optimizers(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers of functions with a backward pass that nothing reads after they are built."""
+    for call in program.optimizers:
+        statement, scope = call.statement, call.scope
+        key = dotted(statement.targets[0]) if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else ""
+        if scope.kind != "function" or not key or "." in key or getattr(statement, "value", None) is not call.node:
+            continue
+        inside = [scope, *program.inside(scope)]
+        if key in scope.globals or any(key in one.loads for one in inside) or program.method("locals", "vars"):
+            continue
+        passes = [one for one in program.method("backward") if one.scope in inside and one.receiver is not None]
+        if passes:
+            yield Suspicion(
+                passes[0].node,
+                f"`{key}` is built and never used: no step uses the gradients",
+                "computes gradients that nothing uses",
+                f"call `{key}.step()` after the backward pass",
+                ((call.node, "is built, and nothing reads it"),),
+                Confidence.MEDIUM,
             )
 
 

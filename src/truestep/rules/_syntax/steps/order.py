@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from truestep.findings import Confidence
 from truestep.rules._syntax.named import named_only
-from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training, names_in
+from truestep.syntax import Act, Call, Operation, Program, Step, Suspicion, Training, dotted, names_in
 
 _LARGE = 1e6
 """From this limit on, a clip only serves to read the norm."""
@@ -34,6 +34,31 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
             ((backward.node, "adds to the gradients of earlier steps"),),
             _confidence(loop, step) if loop.loop is not None else _of_function(loop),
         )
+    yield from _closures(program)
+
+
+def _closures(program: Program) -> Iterator[Suspicion]:
+    """Yield steps with a closure that computes gradients, in files that never clear any."""
+    if program.method("zero_grad") or program.mentions("zero_grad") or program.mentions(".grad"):
+        return
+    for loop in program.roles.trainings():
+        for step in loop.all_steps:
+            call = step.operation.call
+            closure = None if call is None or step.operation.scaled else call.argument(0, "closure")
+            function = None if closure is None or call is None else program.definition(dotted(closure), call.scope)
+            operations = [] if function is None else program.flow.operations(function)
+            passes = [one for one in operations if one.act is Act.BACKWARD]
+            if not passes or not step.sure or any(one.act in (Act.CLEAR, Act.UNKNOWN) for one in operations):
+                continue
+            if loop.cleared(step) or loop.left_to_others(step):
+                continue
+            yield Suspicion(
+                passes[0].node,
+                "the closure never clears the gradients, and they add up over its calls",
+                "adds to the gradients of earlier calls",
+                f"call `{step.optimizer}.zero_grad()` at the start of the closure",
+                ((step.node, "calls the closure"),),
+            )
 
 
 def _wraps(loop: Training, step: Step, backward: Operation) -> bool:
