@@ -48,7 +48,7 @@ class Mark:
 
     @property
     def of_remedy(self) -> bool:
-        """Return True if the line shows where the remedy belongs, and not what happened."""
+        """Return True for the place of the remedy, False for a line of the failure."""
         return " belongs " in self.label
 
 

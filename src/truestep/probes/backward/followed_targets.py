@@ -1,8 +1,8 @@
-"""Targets of a loss that have a gradient to the model whose values they are a target for, as in Q-learning.
+"""Targets of a loss with a gradient to the model that the loss trains, as in Q-learning.
 
 The tape shows both operands of a squared or absolute error. A target of this kind is a number without a gradient, such
-as a reward, plus a value of the next state times a discount. It is told from other errors between two outputs of one
-model (two views, two times of an equation) by the choice of the largest value, or by the mask of ends.
+as a reward, plus a value of the next state times a discount. Other errors between two outputs of one model (two views,
+two times of an equation) have neither a choice of the largest value nor a mask of ends.
 """
 
 from __future__ import annotations

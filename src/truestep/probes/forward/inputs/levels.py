@@ -1,6 +1,6 @@
 """Levels of inputs: values that were measured in steps, as of pixels, keep equal distances when they are scaled.
 
-The distance and the offset of the levels show how the values were prepared, whatever the samples are.
+The distance and the offset of the levels show how the values of any samples were prepared.
 """
 
 from __future__ import annotations
