@@ -2,7 +2,6 @@
 
 backward: the probe of backward passes and `autograd.grad`
 anomaly: anomaly detection that is on
-followed_targets: targets with a gradient to the model, as in Q-learning
 gradient_reads: code around a backward pass that reads the gradients
 cuts: the expression that cuts the graph
 kept_graphs: graphs that outlive their step

@@ -13,7 +13,6 @@ from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
-from truestep.probes.backward.followed_targets import FollowedTargets
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
@@ -22,6 +21,7 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.unread.values import UnreadValues
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
