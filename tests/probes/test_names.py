@@ -5,7 +5,7 @@ import linecache
 import pytest
 
 from truestep.events import Site
-from truestep.probes.context.names import arguments
+from truestep.probes.context.names import arguments, target
 
 NAMES = ("input", "target")
 
@@ -36,3 +36,21 @@ def test_the_arguments_of_a_call(call, given, tmp_path):
 
 def test_without_a_site_the_parameters_keep_their_names():
     assert arguments(None, NAMES) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("line", "value", "name"),
+    [
+        ("train = make()", "make()", "train"),
+        ("self.train: Loader = make()", "make()", "self.train"),
+        ("train, valid = make(1), make(2)", "make(1)", "train"),
+        ("train, valid = make(1), make(2)", "make(2)", "valid"),
+        ("    self.train, valid = make(1), wrap(make(2))", "make(2)", "valid"),
+        ("train, valid = make()", "make()", "loader"),
+        ("run(train, make())", "make()", "loader"),
+    ],
+)
+def test_the_variable_of_a_construction(line, value, name, tmp_path):
+    at = line.index(value)
+    site = site_of(line, tmp_path)
+    assert target(Site(site.path, 1, at, 1, at + len(value)), "loader") == name

@@ -81,6 +81,8 @@ class Batch:
             raise Refused("its input is not a batch of several samples")
         if any(samples in value.shape[1:] for path, value in call.tensors(torch).items() if path not in rows):
             raise Refused("its arguments have their samples in different dimensions")
+        if any(value.layout is not torch.strided for value in rows.values()):
+            raise Refused("its input is sparse")
         row = tuple(next(iter(rows.values())).shape[1:])
         if self.loader is None and (self._scene.losses.labels == samples or self._drawn.get(model) == row):
             return samples, rows

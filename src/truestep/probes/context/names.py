@@ -61,6 +61,8 @@ def target(site: Site | None, fallback: str) -> str:
     if site is None:
         return fallback
     line = linecache.getline(site.path, site.line)
+    if re.match(r"[\s(]*[\w.]+\s*,[^=(]*=(?!=)", line):
+        return _one_of_several(line, site.column, fallback)
     before = line if site.column < 0 else line.encode()[: site.column].decode(errors="replace")
     match = re.search(
         r"([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\s*(?::[^=]+)?=\s*$", before.rstrip() if site.column >= 0 else ""
@@ -68,6 +70,21 @@ def target(site: Site | None, fallback: str) -> str:
     if match is None:
         match = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?::[^=]+)?=(?!=)", line)
     return match.group(1) if match and len(match.group(1)) <= 40 else fallback
+
+
+def _one_of_several(line: str, column: int, fallback: str) -> str:
+    """Return the variable for one of the values in ``a, b = A(), B()``, by its column in the line."""
+    try:
+        (statement,) = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError):
+        return fallback
+    indent = len(line.encode()) - len(line.lstrip().encode())
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple | ast.List):
+        names = getattr(statement.targets[0], "elts", [])
+        for name, value in zip(names, statement.value.elts, strict=False):
+            if value.col_offset <= column - indent < (value.end_col_offset or 0):
+                return ast.unparse(name)
+    return fallback
 
 
 def receiver(site: Site | None, fallback: str) -> str:

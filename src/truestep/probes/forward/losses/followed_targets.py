@@ -27,6 +27,8 @@ _VALUES = (
 )  # fmt: skip
 """Operations between a target and the value of the next state."""
 _CHOICES = ("MaxBackward", "AmaxBackward", "MinimumBackward", "MinBackward", "AminBackward")
+_WRITES = ("IndexPut", "CopySlices")
+"""Writes into a part of a tensor."""
 _MOST_NODES = 64
 _MOST_CELLS = 1 << 16
 _LEAST_DISCOUNT = 0.5
@@ -62,12 +64,12 @@ class FollowedTargets:
             site: the line of the call.
         """
         constant = False
-        for one, two in _errors(node):
+        for error, one, two in _errors(node):
             constant |= two is None
             for target, other in ((two, one), (one, two)) if two is not None else ():
                 chain = self._chain(target)
                 if chain.is_target and not leaves_below([target]).isdisjoint(leaves_below([other])):
-                    name, made = self._variable(frame, [node, *chain.nodes])
+                    name, made = self._variable(frame, [node, error, *chain.nodes])
                     self._scene.tell(TargetFollowed, site=site, made=made, name=name)
                     return
         if constant:
@@ -88,7 +90,7 @@ class FollowedTargets:
                 chain.added = True
             elif name.startswith("Mul"):
                 self._scaled(node, chain)
-            elif name.startswith(("Where", "MaskedFill", "IndexPut", "CopySlices")):
+            elif name.startswith(("Where", "MaskedFill", *_WRITES)):
                 chain.masked = True
             node = inner[0] if inner else None
         return chain
@@ -113,20 +115,21 @@ class FollowedTargets:
             return "", None
         tensors: dict[str, Any] = {n: v for n, v in variables(frame).items() if self._has_graph(v)}
         for node in reversed(nodes):
+            partly = str(node.name()).startswith(_WRITES)  # the statement that stores it is an earlier one
             for name, value in tensors.items():
-                statement = stored_by(frame, name) if value.grad_fn is node else None
+                statement = stored_by(frame, name) if value.grad_fn is node and not partly else None
                 if isinstance(statement, ast.Assign):
                     made = statement.value
                     place = (getattr(made, one) for one in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
-                    return "" if node is nodes[0] else name, Site(frame.f_code.co_filename, *place)
+                    return name if node in nodes[2:] else "", Site(frame.f_code.co_filename, *place)
         return "", None
 
     def _has_graph(self, value: Any) -> bool:
         return isinstance(value, self._scene.torch.Tensor) and value.grad_fn is not None
 
 
-def _errors(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the operands of the errors below a loss; the second is None if only one has a gradient."""
+def _errors(node: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the errors below a loss with their operands; the second is None if only one has a gradient."""
     queue = [] if node is None else [(node, False)]
     for _ in range(_MOST_NODES):
         if not queue:
@@ -136,7 +139,7 @@ def _errors(node: Any) -> Iterator[tuple[Any, Any]]:
         inner = [following for following, _ in current.next_functions if following is not None]
         product = name.startswith("Mul") and len(inner) == 2 and inner[0] is inner[1]
         if inner and (name.startswith(_ERRORS) or (squared and name.startswith("Sub"))):
-            yield inner[0], inner[1] if len(inner) > 1 else None
+            yield current, inner[0], inner[1] if len(inner) > 1 else None
         elif name.startswith(_TO_ERROR):
             squared = squared or product or name.startswith(("Pow", "Abs"))
             queue += [(one, squared) for one in (inner[:1] if product else inner)]
