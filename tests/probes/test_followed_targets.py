@@ -39,6 +39,8 @@ FOLLOWED = {
     "by hand": lambda q: (q - (R + 0.9 * best())).pow(2).mean(),
     "product": lambda q: torch.mul(*[R + 0.9 * best() - q] * 2).mean(),
     "one of two terms": lambda q: 0.5 * (R + 0.9 * NET(X)[:, 1] * (OVER == 0) - q).abs().mean() - 0.1 * best().mean(),
+    "a difference to zero": lambda q: F.huber_loss(R + 0.9 * best() - q, torch.zeros(8)),
+    "chosen by index": lambda q: F.mse_loss(q, R + 0.9 * NET(X).gather(1, CHOSEN)[:, 0]),
     "least of two": lambda q: F.mse_loss(q, R + 0.9 * torch.minimum(NET(X)[:, 0], NET(X)[:, 1])),
 }
 CONSTANT = {

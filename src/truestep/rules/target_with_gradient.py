@@ -15,7 +15,7 @@ class TargetWithGradient(Rule):
     Reads, at sampled steps, the tape below squared and absolute errors, of torch and by hand. Reports an error if both
     of its operands have a gradient to the same parameters, and one of them has the form of a target in reinforcement
     learning: a tensor without a gradient, such as a reward, plus a value times a discount below 1, where the value is
-    the largest of several or is set to zero at the ends of episodes.
+    the largest of several, is picked by an index, or is set to zero at the ends of episodes.
 
     Why it matters
     --------------

@@ -30,7 +30,7 @@ Place = tuple[ast.AST, str]
 def placed(finding: Finding) -> Finding:
     """Return the finding with the line where the remedy belongs, if its file shows one that no other mark has."""
     site, find = finding.primary.site, _PLACES.get(finding.rule)
-    if site is None or find is None or finding.suppressed:
+    if site is None or find is None:
         return finding
     try:
         text = "".join(linecache.getlines(site.path))
@@ -126,7 +126,7 @@ def _evaluation(program: Program, call: Call) -> Loop | None:
 
 
 def _eval_mode(program: Program, call: Call, finding: Finding) -> Place | None:
-    """Return the loop of the evaluation, or the training if the message speaks of a model that serves it."""
+    """Return the loop of the evaluation."""
     statement = _statement(finding)
     if not statement.endswith(".eval()"):
         return None

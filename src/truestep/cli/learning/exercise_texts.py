@@ -84,7 +84,7 @@ def show_judgement(
         Answer.STILL_THERE: "not yet: TrueStep still finds the failure that was planted",
         Answer.ANOTHER: "not yet: the planted failure is mended, and there is another one now",
         Answer.METRIC: "not yet: the failure is not found any more, but the result is not that of a healthy script",
-        Answer.UNTRAINED: f"not yet: {path} makes no optimizer step: there is no training to judge",
+        Answer.UNTRAINED: f"not yet: {path} makes no optimizer step, so nothing was trained",
         Answer.NO_METRIC: f'not yet: the script prints no line "{chosen.metric}: NUMBER" any more',
         Answer.CRASHED: f"not yet: {path} ended with an error",
         Answer.ENDLESS: f"not yet: {path} still ran after {seconds:.0f} s, and was stopped",

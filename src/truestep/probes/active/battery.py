@@ -27,6 +27,9 @@ from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref
 
+_BY_PLACE = frozenset({"batch_first", "view", "select", "linear"})
+"""Causes, and operations, that take one sample for another; a mean or an attention can be meant for a set of points."""
+
 
 class Batch:
     """The latest batch of a DataLoader, or rows drawn from a table: they show the dimension of the samples."""
@@ -62,6 +65,12 @@ class Batch:
         if bool((places[1:] < places[:-1]).any()):
             self._drawn[model] = row
 
+    def is_drawn(self, model: int, rows: dict[Path, Any]) -> bool:
+        """Return True if rows without labels are those of a table that a model was trained on in any order."""
+        shape = tuple(next(iter(rows.values())).shape)
+        without = self.loader is None and self._scene.losses.labels != shape[0]
+        return without and self._drawn.get(model) == shape[1:]
+
     def size(self) -> int:
         """Return the number of samples of the latest batch of the current loop over a loader; 0 without one."""
         sizes = {shape[0] if shape else 0 for shape in self._shapes}
@@ -83,8 +92,7 @@ class Batch:
             raise Refused("its arguments have their samples in different dimensions")
         if any(value.layout is not torch.strided for value in rows.values()):
             raise Refused("its input is sparse")
-        row = tuple(next(iter(rows.values())).shape[1:])
-        if self.loader is None and (self._scene.losses.labels == samples or self._drawn.get(model) == row):
+        if self.loader is None and (self._scene.losses.labels == samples or self.is_drawn(model, rows)):
             return samples, rows
         if self.loader is None or self._scene.loader != self.loader or len(shapes) < 2:
             raise Refused("its input is not a batch with labels")
@@ -107,6 +115,8 @@ def battery(
         try:
             count, rows = batch.samples(model, trial.call)
             found = compare(trial, count, rows)
+            if found.mixed and batch.is_drawn(model, rows) and _BY_PLACE.isdisjoint({found.cause, found.kind}):
+                raise Refused("its rows can be a set of points")
         except Refused as refused:
             count, _ = trial.call.rows(trial.scene.torch)
             view = scrambled(trial, count) if count > 1 else None

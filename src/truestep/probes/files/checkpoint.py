@@ -35,7 +35,7 @@ from truestep.probes.context.values import plain_number
 from truestep.probes.files.contents import resumes, states
 from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
-from truestep.probes.optimizer.sampled_measures import is_initial
+from truestep.probes.optimizer.sampled_measures import is_initial, keep_base
 from truestep.seams.patch import patch
 
 _RECONSTRUCT: CodeType | None = getattr(getattr(copy, "_reconstruct", None), "__code__", None)
@@ -270,9 +270,11 @@ class CheckpointProbe(Probe):
         missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
         facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
         absent = set(missing)
-        loaded = [scene.hold(p) for name, p in module.named_parameters() if name not in absent and not is_lazy(p)]
-        for held in loaded:
+        written = [p for name, p in module.named_parameters() if name not in absent and not is_lazy(p)]
+        loaded = list(map(scene.hold, written))
+        for held, parameter in zip(loaded, written, strict=True):
             held.moved = -1  # other values, and no update by hand
+            keep_base(held, parameter)
         facts["parameters"] = tuple(held.number for held in loaded[:_MOST_PARAMETERS])
         if changed is not None:
             facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}

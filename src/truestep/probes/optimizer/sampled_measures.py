@@ -87,7 +87,7 @@ class Unchanged:
                 continue
             if held.base is None:
                 first_values(held, parameter, scene.sampling.step)
-            elif _has_moved(held, parameter):
+            elif held.base_version != version(parameter) or held.base != fingerprint(parameter):
                 moved.append(held.number)
             else:
                 self._examine(held, parameter)
@@ -146,16 +146,16 @@ class Unchanged:
             self._random[held.number] = is_initial(parameter)
 
 
-def _has_moved(held: Held, parameter: Any) -> bool:
-    """Return True if a parameter has other values than at first.
+def keep_base(held: Held, parameter: Any) -> None:
+    """Handle a load: a parameter that gets its first values again, or an average of them, has not moved.
 
-    One without an optimizer keeps them if an average of it is written into it: up to rounding.
+    Only one with a gradient, of which averages are taken: a copy that follows another model by loads moves slowly.
     """
-    now = fingerprint(parameter)
-    if not now or held.panel is None or held.panel.number:
-        return held.base_version != version(parameter) or held.base != now
-    pairs = [(float(one), float(other)) for one, other in zip(held.base or (), now, strict=False)]
-    return not pairs or any(abs(one - other) > _ROUNDING * abs(one) for one, other in pairs)
+    now = version(parameter)
+    if held.base and held.base_version == now - 1 and parameter.grad is not None:
+        pairs = zip(map(float, held.base), map(float, fingerprint(parameter)), strict=False)
+        if all(abs(one - other) <= _ROUNDING * abs(one) for one, other in pairs):
+            held.base_version = now
 
 
 def is_dense(gradient: Any) -> bool:

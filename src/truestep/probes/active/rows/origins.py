@@ -22,6 +22,11 @@ _DEEP = 3
 _PLACES = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
+def place_of(code: CodeType, node: ast.AST) -> Site:
+    """Return the place of a node in the file of a function."""
+    return Site(code.co_filename, *(getattr(node, place) for place in _PLACES))
+
+
 def root_of(name: str) -> str:
     """Return the variable that a name such as "batch['x']" or "data.x" begins with."""
     return name.partition("[")[0].partition(".")[0]
@@ -55,7 +60,7 @@ def made_at(scene: Scene, frame: FrameType, name: str) -> Site | None:
             end = None if maker is None or scene.sites.is_installed(maker.co_filename) else _end(maker)
             if end is not None:
                 return end
-        first = first or Site(frame.f_code.co_filename, *(getattr(value, place) for place in _PLACES))
+        first = first or place_of(frame.f_code, value)
         queue += [node.id for node in source.walk(value) if isinstance(node, ast.Name) and node.id != root_of(name)]
     return first
 
@@ -146,7 +151,7 @@ def _end(code: CodeType) -> Site | None:
     """Return the last line at which a function returns or yields a value."""
     ends = [node for node in _own(_body(code)) if isinstance(node, ast.Return | ast.Yield) and node.value is not None]
     last = max(ends, key=lambda node: node.lineno, default=None)
-    return None if last is None else Site(code.co_filename, *(getattr(last, place) for place in _PLACES))
+    return None if last is None else place_of(code, last)
 
 
 def target_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> Site | None:

@@ -14,19 +14,21 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import Site, TargetFollowed
-from truestep.probes.active.rows.origins import stored_by
+from truestep.probes.active.rows.origins import place_of, stored_by
 from truestep.probes.backward.terms import leaves_below
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
-_ERRORS = ("MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
-_TO_ERROR = ("Mean", "Sum", "Neg", "Mul", "Div", "Add", "Pow", "Abs", "Squeeze", "View", "ReshapeAlias", "Clamp", "Sub")
-_VALUES = (
+_ERRORS = frozenset({"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"})
+_TO_ERROR = frozenset({
+    "Mean", "Sum", "Neg", "Mul", "Div", "Add", "Sub", "Pow", "Abs", "Squeeze", "View", "ReshapeAlias", "Clamp",
+})  # fmt: skip
+_VALUES = frozenset({
     "Add", "Sub", "Mul", "Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Expand", "Clone", "Where",
-    "MaskedFill", "Select", "Slice", "Index", "IndexPut", "CopySlices", "Stack", "Cat", "ToCopy", "Transpose",
-)  # fmt: skip
+    "MaskedFill", "Select", "Slice", "Index", "IndexPut", "CopySlices", "Stack", "Cat", "ToCopy", "Transpose", "T",
+})  # fmt: skip
 """Operations between a target and the value of the next state."""
-_CHOICES = ("MaxBackward", "AmaxBackward", "MinimumBackward", "MinBackward", "AminBackward")
+_CHOICES = frozenset({"Max", "Amax", "Minimum", "Min", "Amin", "Gather"})
 _WRITES = ("IndexPut", "CopySlices")
 """Writes into a part of a tensor."""
 _MOST_NODES = 64
@@ -78,20 +80,17 @@ class FollowedTargets:
     def _chain(self, node: Any) -> _Chain:
         chain = _Chain([])
         while node is not None and len(chain.nodes) < _MOST_NODES:
-            name = str(node.name())
+            kind = _kind(node)
             inner = [following for following, _ in node.next_functions if following is not None]
             alone = len(node.next_functions) > len(inner) == 1
-            if name.startswith(_CHOICES):
-                chain.chosen = True
-            elif not name.startswith(_VALUES) or (name.startswith(("Add", "Sub", "Mul")) and not alone):
+            if kind not in _CHOICES and (kind not in _VALUES or (kind in ("Add", "Sub", "Mul") and not alone)):
                 break
             chain.nodes.append(node)
-            if name.startswith(("Add", "Sub")):
-                chain.added = True
-            elif name.startswith("Mul"):
+            chain.chosen |= kind in _CHOICES
+            chain.added |= kind in ("Add", "Sub")
+            chain.masked |= kind in ("Where", "MaskedFill", *_WRITES)
+            if kind == "Mul":
                 self._scaled(node, chain)
-            elif name.startswith(("Where", "MaskedFill", *_WRITES)):
-                chain.masked = True
             node = inner[0] if inner else None
         return chain
 
@@ -115,13 +114,11 @@ class FollowedTargets:
             return "", None
         tensors: dict[str, Any] = {n: v for n, v in variables(frame).items() if self._has_graph(v)}
         for node in reversed(nodes):
-            partly = str(node.name()).startswith(_WRITES)  # the statement that stores it is an earlier one
+            partly = _kind(node) in _WRITES  # the statement that stores it is an earlier one
             for name, value in tensors.items():
                 statement = stored_by(frame, name) if value.grad_fn is node and not partly else None
                 if isinstance(statement, ast.Assign):
-                    made = statement.value
-                    place = (getattr(made, one) for one in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
-                    return name if node in nodes[2:] else "", Site(frame.f_code.co_filename, *place)
+                    return name if node in nodes[2:] else "", place_of(frame.f_code, statement.value)
         return "", None
 
     def _has_graph(self, value: Any) -> bool:
@@ -135,11 +132,18 @@ def _errors(node: Any) -> Iterator[tuple[Any, Any, Any]]:
         if not queue:
             return
         current, squared = queue.pop()
-        name = str(current.name())
+        kind = _kind(current)
         inner = [following for following, _ in current.next_functions if following is not None]
-        product = name.startswith("Mul") and len(inner) == 2 and inner[0] is inner[1]
-        if inner and (name.startswith(_ERRORS) or (squared and name.startswith("Sub"))):
+        product = kind == "Mul" and len(inner) == 2 and inner[0] is inner[1]
+        if inner and (kind in _ERRORS or (squared and kind == "Sub")):
             yield current, inner[0], inner[1] if len(inner) > 1 else None
-        elif name.startswith(_TO_ERROR):
-            squared = squared or product or name.startswith(("Pow", "Abs"))
+            if len(inner) == 1:  # the error of a difference to zero
+                queue.append((inner[0], True))
+        elif kind in _TO_ERROR:
+            squared = squared or product or kind in ("Pow", "Abs")
             queue += [(one, squared) for one in (inner[:1] if product else inner)]
+
+
+def _kind(node: Any) -> str:
+    """Return the operation of a node: "Add" for ``AddBackward0``."""
+    return str(node.name()).partition("Backward")[0]
