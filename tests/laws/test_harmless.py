@@ -204,6 +204,8 @@ def train_badly() -> list[object]:
         drawn = torch.distributions.Normal(linear(x).expand(8, 4), 1.0)
         loss = loss + dead(drawn.sample()).mean() + drawn.mean.square().mean()
         loss = loss - torch.distributions.Normal(linear(x), 1.0).log_prob(x[:, :1]).mean()
+        following = linear(x.flip(0))[:, 0]
+        loss = loss + nn.functional.mse_loss(linear(x)[:, 0], x[:, 2] + 0.9 * (x[:, 3] > 0) * following)
         loss = loss + rounded.float().sum() + (turned.mH @ turned).abs().sum()
         loss.backward()
         optimizer.step()

@@ -21,7 +21,7 @@ from truestep.probes.active.call import Call, Path
 from truestep.probes.active.copies import Refused
 from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
-from truestep.probes.active.samples import compare, scrambled
+from truestep.probes.active.samples import Mixing, compare, scrambled
 from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -105,6 +105,19 @@ class Batch:
         return samples, rows
 
 
+def _mixing(trial: Trial, model: int, batch: Batch) -> tuple[int, Mixing]:
+    """Return the number of samples of a call, and whether they are mixed.
+
+    Raises:
+        Refused: its rows are not known to be samples.
+    """
+    count, rows = batch.samples(model, trial.call)
+    found = compare(trial, count, rows)
+    if found.mixed and batch.is_drawn(model, rows) and _BY_PLACE.isdisjoint({found.cause, found.kind}):
+        raise Refused("its rows can be a set of points")
+    return count, found
+
+
 def battery(
     trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
 ) -> list[Event]:
@@ -113,10 +126,7 @@ def battery(
 
     def samples() -> None:
         try:
-            count, rows = batch.samples(model, trial.call)
-            found = compare(trial, count, rows)
-            if found.mixed and batch.is_drawn(model, rows) and _BY_PLACE.isdisjoint({found.cause, found.kind}):
-                raise Refused("its rows can be a set of points")
+            count, found = _mixing(trial, model, batch)
         except Refused as refused:
             count, _ = trial.call.rows(trial.scene.torch)
             view = scrambled(trial, count) if count > 1 else None
