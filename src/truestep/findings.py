@@ -45,11 +45,8 @@ class Mark:
 
     site: Site | None
     label: str
-
-    @property
-    def of_remedy(self) -> bool:
-        """Return True for the place of the remedy, False for a line of the failure."""
-        return " belongs " in self.label
+    of_remedy: bool = False
+    """True for the place of the remedy, False for a line of the failure."""
 
 
 @dataclass(frozen=True, slots=True)

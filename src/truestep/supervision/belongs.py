@@ -47,7 +47,7 @@ def placed(finding: Finding) -> Finding:
     marked = [mark.site for mark in (finding.primary, *finding.related) if mark.site is not None]
     if any(place.path == one.path and place.line == one.line for one in marked):
         return finding
-    return replace(finding, related=(*finding.related, Mark(place, found[1])))
+    return replace(finding, related=(*finding.related, Mark(place, found[1], of_remedy=True)))
 
 
 @functools.lru_cache(maxsize=4)

@@ -90,7 +90,7 @@ def _ledger_line(data: Mapping[str, Any]) -> LedgerLine:
 
 
 def _mark(data: Mapping[str, Any]) -> Mark:
-    return Mark(_site(data["site"]), data["label"])
+    return Mark(_site(data["site"]), data["label"], data.get("of_remedy", False))
 
 
 def _site(data: Mapping[str, Any] | None) -> Site | None:
