@@ -60,6 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
+from truestep.events._figures import ClassFigureRead, LossFigureRead
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -170,6 +171,7 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "ClassFigureRead",
     "ClassesTrained",
     "CollectiveCalled",
     "CopyUnchanged",
@@ -214,6 +216,7 @@ __all__ = [
     "LoaderUnread",
     "LoopRead",
     "LossComputed",
+    "LossFigureRead",
     "LossFollowed",
     "LossNotFinite",
     "LossRead",

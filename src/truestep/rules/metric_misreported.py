@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Iterator
 
-from truestep.events import Event, FigureRead, ResultCompared, RunEnded, Site
+from truestep.events import ClassFigureRead, Event, FigureRead, LossFigureRead, ResultCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._class_figures import FORMULAS, Judgement, judged
 from truestep.rules._conditions import ENDED
+from truestep.rules._loss_figures import HELP, mistaken
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
@@ -22,6 +24,8 @@ _NEAR = 2e-3
 _LEAST_SAMPLES = 20
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
+_LEAST_WRONG = 2
+"""Figures that are others than their names say, of all evaluations, unless one alone is no coincidence."""
 
 
 _AVERAGES = {
@@ -92,7 +96,7 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead, ResultCompared)
+    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead)
     needs = (FigureRead, ENDED)
     asks = "the figures are those of the predictions"
 
@@ -108,6 +112,8 @@ class MetricMisreported(Rule):
         self._beyond: dict[str, list[FigureRead]] = {}
         self._calls: dict[Site | None, Site | None] = {}
         """Comparison to the call of the model that made its predictions."""
+        self._named: dict[str, list[tuple[ClassFigureRead, Judgement]]] = {}
+        self._of_losses: dict[str, list[tuple[LossFigureRead, str]]] = {}
         self._reported: set[tuple[Site | None, str]] = set()
         """Call of the model and mistake of averages that were followed to the division."""
 
@@ -117,6 +123,10 @@ class MetricMisreported(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ResultCompared):
             self._averaged(event, run)
+        if isinstance(event, ClassFigureRead):
+            self._named.setdefault(event.name, []).append((event, judged(event.claim, event.values, event.counts)))
+        if isinstance(event, LossFigureRead):
+            self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
         if not isinstance(event, FigureRead) or not math.isfinite(event.value):
             return
         words, named = _words(event), _is_named(event)
@@ -163,6 +173,7 @@ class MetricMisreported(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited"):
             return
+        self._claimed(run)
         for name, found in self._wrong.items():
             figure, how = found[-1]
             several = {other for _, other in found} != {how} or name in self._right
@@ -180,6 +191,41 @@ class MetricMisreported(Rule):
                 figure = figures[-1]
                 most = 1 if "/" in name else 100
                 self._found(figure, f"`{name}` is above {most}", f"{figure.value:.4g}", len(figures), run)
+
+    def _claimed(self, run: Progress) -> None:
+        """Report the figures that are others than their names say."""
+        named = {
+            name: wrong
+            for name, found in self._named.items()
+            if not any(one.right for _, one in found) and (wrong := [pair for pair in found if pair[1].what])
+        }
+        strong = sum(map(len, named.values())) >= _LEAST_WRONG
+        for name, wrong in named.items():
+            figure, judgement = wrong[-1]
+            if strong or judgement.strong:
+                what, help = f"`{name}` is {judgement.what}", f"compute it as {FORMULAS[figure.claim]}"
+                self._told(figure, what, judgement.label, help, len(wrong), run)
+        for name, of_losses in self._of_losses.items():
+            kinds = {kind for _, kind in of_losses}
+            if len(kinds) == 1 and (kind := kinds.pop()):
+                last, label = of_losses[-1][0], f"{of_losses[-1][0].values[-1]:.4g}"
+                self._told(last, f"`{name}` is {kind}", label, HELP[last.claim], len(of_losses), run)
+
+    def _told(
+        self, figure: ClassFigureRead | LossFigureRead, message: str, label: str, help: str, times: int, run: Progress
+    ) -> None:
+        place = figure.place or figure.site
+        self.report(
+            place,
+            message,
+            run=run,
+            label=label,
+            related=(Mark(figure.site, "the call"),) if figure.site and figure.site != place else (),
+            cost="early stopping, the choice of a model and every conclusion follow this number",
+            help=help,
+            unit="figures",
+            key=None if place is None else place.line,
+        ).count = times
 
     def _found(self, figure: FigureRead, message: str, label: str, times: int, run: Progress) -> None:
         place = figure.place or figure.site

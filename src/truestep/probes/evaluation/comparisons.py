@@ -23,6 +23,7 @@ from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.scales import Scales
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
+from truestep.probes.figures.named import NamedFigures
 
 _CALLS = 3
 """Calls of a line that are followed in its first evaluation."""
@@ -65,6 +66,7 @@ class Comparisons:
         self._chosen = chosen
         self._left: dict[tuple[int, Site | None], _Left] = {}
         self._figures = Figures(scene)
+        self._named = NamedFigures(scene, aside)
         self._spent_s = 0.0
         self._found: list[Event] = []
         self._model = 0
@@ -87,10 +89,13 @@ class Comparisons:
             tracked: True if the result tracks gradients.
         """
         scene, key = self._scene, (model, site)
+        step = scene.coast.number if scene.coast.on else scene.sampling.step
+        if not tracked:
+            scores = next((part for part in _parts(result) if self._is_result(part)), None)
+            self._named.called(model, step, site, scene.sites.above(frame), scores)
         left = self._left.get(key)
         if left is None and len(self._left) >= _MOST_LINES:
             return
-        step = scene.coast.number if scene.coast.on else scene.sampling.step
         left = self._left.setdefault(key, _Left(step)) if left is None else left
         left.turn(step)
         figures = None if tracked else self._figures
@@ -127,14 +132,19 @@ class Comparisons:
         """Handle the targets of a loss of the training, at a sampled step."""
         self._scales.learned(target, ignored)
 
+    def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
+        """Handle a loss on classes in an evaluation."""
+        self._named.lost(value, target, ignored, reduction)
+
     def trained(self, frame: FrameType) -> None:
         """Handle a call of training, which can follow an evaluation."""
-        for event in self._figures.settle(frame):
+        for event in (*self._figures.settle(frame), *self._named.settle(frame)):
             self._scene.emit(event)
 
     def last(self) -> Iterator[Event]:
         """Yield the figures of the latest evaluation, at the end of the run."""
         yield from self._figures.settle(None)
+        yield from self._named.settle(None)
 
     def _is_result(self, part: Any) -> bool:
         tensor = self._scene.torch.Tensor

@@ -1,0 +1,43 @@
+"""Figures of an evaluation by their names, next to the predictions and the losses that they are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassFigureRead(Event):
+    """After an evaluation, a value with the name of a figure of classes, such as recall, was new."""
+
+    absent: ClassVar[str] = "no recall, precision or F1 of an evaluation with known predictions"
+    claim: str
+    """"recall", "precision", "f1", "iou", "specificity" or "balanced" (the mean recall)."""
+    name: str
+    """The variable, or the source of a printed expression."""
+    values: tuple[float, ...]
+    """Its numbers: one, or several of a list or an array."""
+    counts: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...] = ()
+    """Of each evaluation before it, and of all together: the number of predictions, and for each class true positives,
+    false positives and false negatives."""
+    place: Site | None = None
+    """Line that computes it, else that stores it."""
+    site: Site | None = None
+    """The call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossFigureRead(Event):
+    """After an evaluation, a value with the name of a perplexity, or of bits per token, was new."""
+
+    absent: ClassVar[str] = "no perplexity of an evaluation with losses of torch"
+    claim: str
+    """"perplexity" or "bits"."""
+    name: str
+    values: tuple[float, ...]
+    losses: tuple[tuple[float, float, int], ...] = ()
+    """Of each part of the evaluation: the mean loss in nats, the sum of the values of its losses, and their number."""
+    place: Site | None = None
+    site: Site | None = None
