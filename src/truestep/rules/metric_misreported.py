@@ -37,6 +37,10 @@ _AVERAGES = {
         "the number of right predictions divided by the number of batches",
         "divide by the number of samples",
     ),
+    "tensors": (
+        "a sum over samples divided by the number of tensors that hold them",
+        "divide by the number of samples, the length of one of the tensors",
+    ),
 }
 """Message and remedy of an average, by the mistake as `ResultCompared` names it."""
 

@@ -6,7 +6,7 @@ from truestep.events import Event, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-OF_AVERAGES = frozenset({"means", "counts", "first"})
+OF_AVERAGES = frozenset({"means", "counts", "tensors", "first"})
 """Mistakes of averages over several batches, of `metric-misreported`."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
