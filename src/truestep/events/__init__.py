@@ -60,7 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ClassFigureRead, LossFigureRead
+from truestep.events._figures import ClassFigureRead, LossFigureRead, TestNamed
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -280,6 +280,7 @@ __all__ = [
     "TargetsMatched",
     "TargetsTrained",
     "TermsRead",
+    "TestNamed",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",

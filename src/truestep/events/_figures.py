@@ -41,3 +41,16 @@ class LossFigureRead(Event):
     """Of each part of the evaluation: the mean loss in nats, the sum of the values of its losses, and their number."""
     place: Site | None = None
     site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TestNamed(Event):
+    """An evaluation begins with a value that the program calls one of a test, and reads no data with this word."""
+
+    absent: ClassVar[str] = "no figure with the name of a test"
+    name: str
+    """The variable, or the text that is printed before the value."""
+    place: Site | None = None
+    """Statement that calls the evaluation."""
+    site: Site | None = None
+    """The call of the model."""

@@ -6,10 +6,22 @@ import math
 import re
 from collections.abc import Iterator
 
-from truestep.events import ClassFigureRead, Event, FigureRead, LossFigureRead, ResultCompared, RunEnded, Site
+from truestep.events import (
+    ClassFigureRead,
+    Event,
+    FigureRead,
+    LoaderUnread,
+    LossFigureRead,
+    PartUnused,
+    ResultCompared,
+    RunEnded,
+    Site,
+    TestNamed,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._class_figures import FORMULAS, Judgement, judged
 from truestep.rules._conditions import ENDED
+from truestep.rules._loader_names import is_of_test
 from truestep.rules._loss_figures import HELP, mistaken
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import results
@@ -100,7 +112,7 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead)
+    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, TestNamed, LoaderUnread, PartUnused)
     needs = (FigureRead, ENDED)
     asks = "the figures are those of the predictions"
 
@@ -118,6 +130,9 @@ class MetricMisreported(Rule):
         """Comparison to the call of the model that made its predictions."""
         self._named: dict[str, list[tuple[ClassFigureRead, Judgement]]] = {}
         self._of_losses: dict[str, list[tuple[LossFigureRead, str]]] = {}
+        self._tests: list[TestNamed] = []
+        self._unread: dict[str, Site | None] = {}
+        """Loaders and arrays with the name of a test that nothing reads."""
         self._reported: set[tuple[Site | None, str]] = set()
         """Call of the model and mistake of averages that were followed to the division."""
 
@@ -131,6 +146,10 @@ class MetricMisreported(Rule):
             self._named.setdefault(event.name, []).append((event, judged(event.claim, event.values, event.counts)))
         if isinstance(event, LossFigureRead):
             self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
+        if isinstance(event, TestNamed):
+            self._tests.append(event)
+        if isinstance(event, LoaderUnread | PartUnused) and is_of_test(event.name):
+            self._unread.setdefault(event.name, event.site)
         if not isinstance(event, FigureRead) or not math.isfinite(event.value):
             return
         words, named = _words(event), _is_named(event)
@@ -178,6 +197,7 @@ class MetricMisreported(Rule):
         if event.how not in ("finished", "exited"):
             return
         self._claimed(run)
+        self._of_test(run)
         for name, found in self._wrong.items():
             figure, how = found[-1]
             several = {other for _, other in found} != {how} or name in self._right
@@ -214,6 +234,22 @@ class MetricMisreported(Rule):
             if len(kinds) == 1 and (kind := kinds.pop()):
                 last, label = of_losses[-1][0], f"{of_losses[-1][0].values[-1]:.4g}"
                 self._told(last, f"`{name}` is {kind}", label, HELP[last.claim], len(of_losses), run)
+
+    def _of_test(self, run: Progress) -> None:
+        """Report the figures of a test that are those of other samples."""
+        for test in self._tests if self._unread else ():
+            part, made = next(iter(self._unread.items()))
+            marks = (Mark(made, f"makes `{part}`"), Mark(test.site, "the call"))
+            self.report(
+                test.place,
+                f"the figure of a test is that of other samples, and `{part}` is never read",
+                run=run,
+                label=f"its value is called `{test.name}`",
+                related=tuple(mark for mark in marks if mark.site and mark.site != test.place),
+                cost="the program reports the figure of samples that chose its model, or trained it",
+                help=f"evaluate `{part}` here",
+                unit="figures",
+            )
 
     def _told(
         self, figure: ClassFigureRead | LossFigureRead, message: str, label: str, help: str, times: int, run: Progress

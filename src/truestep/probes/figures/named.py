@@ -12,24 +12,27 @@ from time import thread_time
 from types import CodeType, FrameType
 from typing import Any
 
-from truestep.events import ClassFigureRead, Event, LossFigureRead, Site
+from truestep.events import ClassFigureRead, Event, LossFigureRead, Site, TestNamed
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
+from truestep.probes.figures.tests import Test, test_at
 
 _MOST = 64
 """Figures that are read in a run."""
 _MOST_EVALUATIONS = 256
 _MOST_S = 0.25
 """Processor time for the counts of a run."""
+_MOST_TESTS = 16
+_FRAMES = 4
 _Key = tuple[int, str]
 
 
 class NamedFigures:
-    """Emits `ClassFigureRead` and `LossFigureRead`.
+    """Emits `ClassFigureRead`, `LossFigureRead` and `TestNamed`.
 
     Args:
         scene: the scene.
@@ -48,6 +51,7 @@ class NamedFigures:
         self._lost = -1
         """Step of the losses; the first one can come before its call has returned."""
         self._before: dict[_Key, Claimed] = {}
+        self._tests: set[Test] = set()
         self._main = ""
         """File of the main module, which does not know it at its end."""
 
@@ -62,6 +66,8 @@ class NamedFigures:
             result: the first tensor of the result, without a graph; None if there is none.
         """
         scene = self._scene
+        if user is not None:
+            self._tested(site, user)
         if self._counts is None or step != self._step:
             for event in self.settle(user):
                 scene.emit(event)
@@ -84,6 +90,14 @@ class NamedFigures:
         except Refused:
             self._counts.whole = False
         self._spent_s += thread_time() - began
+
+    def _tested(self, site: Site | None, user: FrameType) -> None:
+        """Emit that the values of an evaluation are called those of a test."""
+        for frame in self._scene.sites.users(user)[:_FRAMES]:
+            test = test_at(frame.f_code.co_filename, frame.f_lineno)
+            if test is not None and test not in self._tests and len(self._tests) < _MOST_TESTS:
+                self._tests.add(test)
+                self._scene.emit(TestNamed(name=test.name, place=test.place, site=site))
 
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle a loss on classes without gradients."""
