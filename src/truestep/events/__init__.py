@@ -60,7 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ClassFigureRead, LossFigureRead, TestNamed
+from truestep.events._figures import ChoiceRead, ClassFigureRead, LossFigureRead, TestNamed
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -171,6 +171,7 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "ChoiceRead",
     "ClassFigureRead",
     "ClassesTrained",
     "CollectiveCalled",

@@ -54,3 +54,19 @@ class TestNamed(Event):
     """Statement that calls the evaluation."""
     site: Site | None = None
     """The call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChoiceRead(Event):
+    """The best value of a branch that keeps weights was, after each evaluation, the least loss of the training."""
+
+    absent: ClassVar[str] = "no choice of weights by a loss of the training"
+    name: str
+    """The variable with the best value."""
+    by: str
+    """The variable with the loss of the training."""
+    beside: str
+    """Another variable, with the loss of a validation."""
+    evaluations: int = 0
+    site: Site | None = None
+    """The comparison."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from truestep.accounts.samples import CLEAN, TRAINED
 from truestep.events import (
     BatchDrawn,
+    ChoiceRead,
     Event,
     LoaderUnread,
     ModelCalled,
@@ -90,13 +91,14 @@ class ChosenWithoutValidation(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (WeightsKept, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
+    watches = (WeightsKept, ChoiceRead, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
     needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
 
     def __init__(self) -> None:
         super().__init__()
         self._choices: dict[Site | None, _Choice] = {}
+        self._by_training: list[ChoiceRead] = []
         self._unused: dict[str, Site | None] = {}
         self._unread: dict[str, Site | None] = {}
         """Loaders; their samples may be evaluated as a tensor."""
@@ -107,6 +109,8 @@ class ChosenWithoutValidation(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case ChoiceRead():
+                self._by_training.append(event)
             case WeightsKept():
                 self._keep(self._choices.setdefault(event.site, _Choice()), run)
             case ModelCalled(tracked=False, loader=int(loader)):
@@ -137,6 +141,16 @@ class ChosenWithoutValidation(Rule):
         choice.samples |= before
 
     def ended(self, event: RunEnded, run: Progress) -> None:
+        for read in self._by_training if event.how in ("finished", "exited") else ():
+            self.report(
+                read.site,
+                f"the best weights are chosen by `{read.by}`, and `{read.beside}` is not compared",
+                run=run,
+                label=f"after each of {read.evaluations} evaluations, `{read.name}` is the least `{read.by}` so far",
+                help=f"compare `{read.beside}` with the best one",
+                cost="the weights that have memorised most are kept",
+                unit="choices",
+            )
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
         if event.how != "finished" or len(kept) != 1:
             return

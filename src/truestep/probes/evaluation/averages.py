@@ -182,7 +182,7 @@ def divisor_of(
     return ""
 
 
-def _are_columns(held: Any, tensor: type) -> bool:
+def _are_columns(held: Any, tensor: Any) -> bool:
     """Return True if a tuple or a list holds a few tensors with a row for each of more samples."""
     if type(held) not in (tuple, list) or not 1 < len(held) <= _MOST_COLUMNS:
         return False

@@ -37,6 +37,9 @@ _MOST_CLASSES = 1000
 _MOST_LINES = 32
 _LARGEST = 1 << 22
 _LEAST = 8
+_LEAST_ROWS = 100
+_BELOW = 0.4
+"""Share of targets among the smallest scores, in parts of the share by chance."""
 _BROKEN = 0.9
 """Least share of numbers that are not whole among scores."""
 _MIDDLE = (0.3, 0.7)
@@ -144,7 +147,7 @@ class Comparisons:
     def last(self) -> Iterator[Event]:
         """Yield the figures of the latest evaluation, at the end of the run."""
         yield from self._figures.settle(None)
-        yield from self._named.settle(None)
+        yield from self._named.last()
 
     def _is_result(self, part: Any) -> bool:
         tensor = self._scene.torch.Tensor
@@ -171,6 +174,8 @@ class Comparisons:
         how = self._broadcast(predicted, target)
         if name != "sub" and not how:
             how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""
+            if how == "least" and not self._is_below_chance(predicted, target, one.made.classes):
+                how = ""
             if not how and (one.made.best or one.made.raw) and self._are_scores(predicted, target):
                 how = "scores"
         others = two.rows is not None and any(two.rows.are_others_than(rows) for rows in self._inputs)
@@ -238,6 +243,15 @@ class Comparisons:
             return ""
         wide = self._scene.torch.broadcast_shapes(predicted.shape, target.shape).numel()
         return "broadcast" if wide == count * count else ""
+
+    def _is_below_chance(self, predicted: Any, target: Any, classes: int) -> bool:
+        """Return True if targets are among the smallest scores more seldom than among any: they are no distances."""
+        rows = int(predicted.shape[0])
+        if target.shape[0] != rows or target.numel() != rows or rows < _LEAST_ROWS or not classes:
+            return False
+        chosen = predicted.reshape(rows, -1)
+        hits = float((chosen == target.reshape(rows, 1)).any(1).double().mean())
+        return hits < _BELOW * int(chosen.shape[1]) / classes
 
     def _are_scores(self, predicted: Any, target: Any) -> bool:
         """Return True if numbers that are not whole are compared for equality with whole ones."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import Site
+from truestep.probes.context.local_variables import own_dict
 from truestep.probes.evaluation.quotients import body_of, value
 
 _OF_CLASSES = {
@@ -88,8 +89,8 @@ def claimed(torch: Any, names: Mapping[str, object], code: CodeType | None, path
     """
     for name, held in list(names.items()):
         yield from _named(torch, name, held, name)
-        if name == "self" and not isinstance(held, torch.nn.Module):
-            for key, part in list(getattr(held, "__dict__", {}).items()):
+        if name == "self":
+            for key, part in list((own_dict(held) or {}).items()):
                 yield from _named(torch, f"self.{key}", part, key)
     for one in printed(path, 0 if code is None or not code.co_flags & 1 else code.co_firstlineno):
         number = value(torch, one.node, names)

@@ -16,6 +16,7 @@ from truestep.events import ClassFigureRead, Event, LossFigureRead, Site, TestNa
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.figures.choices import Choices
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
@@ -32,7 +33,7 @@ _Key = tuple[int, str]
 
 
 class NamedFigures:
-    """Emits `ClassFigureRead`, `LossFigureRead` and `TestNamed`.
+    """Emits `ClassFigureRead`, `LossFigureRead`, `TestNamed` and `ChoiceRead`.
 
     Args:
         scene: the scene.
@@ -51,6 +52,7 @@ class NamedFigures:
         self._lost = -1
         """Step of the losses; the first one can come before its call has returned."""
         self._before: dict[_Key, Claimed] = {}
+        self._choices = Choices(scene)
         self._tests: set[Test] = set()
         self._main = ""
         """File of the main module, which does not know it at its end."""
@@ -112,11 +114,17 @@ class NamedFigures:
         counts, self._counts = self._counts, None
         if counts is None:
             return
+        self._choices.evaluated(frame)
         try:
             with self._aside():
                 yield from list(self._settled(counts, frame))
         except Refused:
             return
+
+    def last(self) -> Iterator[Event]:
+        """Yield the figures of the latest evaluation and the choices, at the end of the run."""
+        yield from self.settle(None)
+        yield from self._choices.last()
 
     def _settled(self, counts: Counts, frame: FrameType | None) -> Iterator[Event]:
         for key, figure in _figures(self._scene, frame, self._main):
