@@ -60,7 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ChoiceRead, ClassFigureRead, LossFigureRead, TestNamed
+from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -183,6 +183,7 @@ __all__ = [
     "EmbeddingRead",
     "EvaluationLossRead",
     "Event",
+    "FigureOfTest",
     "FigureRead",
     "FirstNormRead",
     "FirstStatisticsUsed",
@@ -281,7 +282,6 @@ __all__ = [
     "TargetsMatched",
     "TargetsTrained",
     "TermsRead",
-    "TestNamed",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",

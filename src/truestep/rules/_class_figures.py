@@ -91,6 +91,8 @@ def _judged(figure: str, values: tuple[float, ...], samples: int, classes: tuple
     kinds = [kind for kind in (*_RATIOS, "mean", "half", "share") if kind != figure and _is_possible(figure, kind)]
     if len(values) == len(classes) > 1:
         return _of_each(figure, kinds, values, samples, classes)
+    if values[-1] in (0, 1, 100):  # also of classes that are always, or never, predicted
+        return Judgement(False)
     usual = list(_usual(figure, samples, classes))
     if any(_is(values[-1], one, _EXACT) for one in usual):
         return Judgement(True, strong=True)

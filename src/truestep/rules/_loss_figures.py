@@ -34,7 +34,7 @@ def mistaken(event: LossFigureRead) -> str:
         return ""
     for loss in event.losses:
         for wrong, name in _perplexities(*loss) if event.claim == "perplexity" else _bits(loss[0]):
-            if abs(value - wrong) <= _EXACT * max(1.0, abs(math.log(max(wrong, 1e-9)))) * wrong:
+            if 0 < wrong < math.inf and abs(value - wrong) <= _EXACT * max(1.0, abs(math.log(wrong))) * wrong:
                 return name
     return ""
 

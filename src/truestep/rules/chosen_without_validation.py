@@ -53,6 +53,10 @@ class ChosenWithoutValidation(Rule):
     are built and never read. Reports weights that were kept at least twice, if a part with a name such as ``val`` or
     ``dev`` is never read, and all these evaluations were on other samples: all of them trained on, or hardly any.
 
+    Also reads, after each evaluation, the best value so far of a branch that keeps weights, and the variables that are
+    called a loss of the training or of a validation. Reports a best value that is, after each of three or more
+    evaluations, the least loss of the training, and never that of the validation beside it.
+
     Why it matters
     --------------
     The figure of the chosen weights is the largest of many, and part of it is chance: that of test samples is reported
@@ -79,7 +83,7 @@ class ChosenWithoutValidation(Rule):
     Known false alarms
     ------------------
     A program that sets a validation part aside for another program. Not reported: programs with two parts only, parts
-    in a dict, and a choice by the loss of the training steps.
+    in a dict, and a choice by the loss of the training in a program without one of a validation.
 
     References
     ----------

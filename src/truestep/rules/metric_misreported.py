@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from truestep.events import (
     ClassFigureRead,
     Event,
+    FigureOfTest,
     FigureRead,
     LoaderUnread,
     LossFigureRead,
@@ -16,7 +17,6 @@ from truestep.events import (
     ResultCompared,
     RunEnded,
     Site,
-    TestNamed,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._class_figures import FORMULAS, Judgement, judged
@@ -75,11 +75,20 @@ class MetricMisreported(Rule):
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
     batches that adds to sums and ends in a ``return`` or ``break`` in its first pass: the figure is that of one batch.
 
+    Counts the predictions of each class in an evaluation: the largest scores of the result of each call, next to the
+    variable beside it that holds the targets. Reports a value that is called a recall, a precision, an F1 score, an IoU
+    or the like if it is none of the usual forms of this figure, and is another one to six digits. Collects the losses
+    of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
+    of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
+    program calls one of a test, if it reads no samples with this name, and those with this name are never read.
+
     Why it matters
     --------------
     Early stopping, the choice of the best model and every conclusion follow this number, and the training is not
     affected: nothing else shows the mistake. In the proof, counters that are set to zero once, and not before each
-    evaluation, report an accuracy of 0.94 where 0.99 of the predictions are right.
+    evaluation, report an accuracy of 0.94 where 0.99 of the predictions are right. In another one, the recall of a rare
+    class divides by its predictions: the weights that are chosen by it find 16 % of the samples of this class, where
+    those of the best recall find 48 %.
 
     Example
     -------
@@ -88,17 +97,22 @@ class MetricMisreported(Rule):
         for x, y in loader:
             correct += (model(x).argmax(1) == y).sum().item()
         accuracy = correct / len(loader)                # the number of batches
+        recall = tp / (tp + fp)                         # the precision
+        perplexity = 2 ** loss                          # the loss is in nats
 
     Fix
     ---
     ::
 
         accuracy = correct / len(loader.dataset)
+        recall = tp / (tp + fn)
+        perplexity = math.exp(loss)
 
     Known false alarms
     ------------------
-    None known. Not reported: accuracies that the variables of no function hold, evaluations with several comparisons,
-    and those with so many batches that not all of them are followed. Averages are not reported if they are divided by
+    A figure of a test that is meant to be that of other samples, in a program with a test set for later. Not reported:
+    figures that the variables of no function hold when the next evaluation or training begins, accuracies of
+    evaluations with several comparisons, and evaluations with so many batches that not all of them are followed. Averages are not reported if they are divided by
     a variable that is not counted in the loop, or computed from lists.
 
     References
@@ -112,7 +126,7 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, TestNamed, LoaderUnread, PartUnused)
+    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, FigureOfTest, LoaderUnread, PartUnused)
     needs = (FigureRead, ENDED)
     asks = "the figures are those of the predictions"
 
@@ -130,7 +144,7 @@ class MetricMisreported(Rule):
         """Comparison to the call of the model that made its predictions."""
         self._named: dict[str, list[tuple[ClassFigureRead, Judgement]]] = {}
         self._of_losses: dict[str, list[tuple[LossFigureRead, str]]] = {}
-        self._tests: list[TestNamed] = []
+        self._tests: list[FigureOfTest] = []
         self._unread: dict[str, Site | None] = {}
         """Loaders and arrays with the name of a test that nothing reads."""
         self._reported: set[tuple[Site | None, str]] = set()
@@ -146,7 +160,7 @@ class MetricMisreported(Rule):
             self._named.setdefault(event.name, []).append((event, judged(event.claim, event.values, event.counts)))
         if isinstance(event, LossFigureRead):
             self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
-        if isinstance(event, TestNamed):
+        if isinstance(event, FigureOfTest):
             self._tests.append(event)
         if isinstance(event, LoaderUnread | PartUnused) and is_of_test(event.name):
             self._unread.setdefault(event.name, event.site)

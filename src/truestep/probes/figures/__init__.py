@@ -4,6 +4,6 @@ claims      the figures that names and labels claim, in the source and in variab
 counts      predictions and targets of the calls of an evaluation, counted by class
 likelihood  losses of an evaluation in nats
 choices     the figure by which a program chooses its weights
-tests       figures that the statements around an evaluation call those of a test
+of_tests    figures that the statements around an evaluation call those of a test
 named       the figures that variables and printed expressions hold after an evaluation, next to both
 """

@@ -187,7 +187,12 @@ def computed(path: str, claim: str, name: str, function: str) -> Site | None:
     assigned = [part for part in inside if isinstance(part, ast.Assign) and claims & _claims(part)]
     if assigned:
         return _site(path, assigned[0], function)
-    plain = name.partition("[")[0].rpartition(".")[2]
+    plain, _, key = name.partition("[")
+    entries = [_entry(node, key[1:-2]) for node in nodes] if key else []
+    entry = next((one for one in entries if one is not None), None)
+    if entry is not None:
+        return _site(path, entry)
+    plain = plain.rpartition(".")[2]
     stored = (
         node
         for node in nodes
@@ -195,6 +200,18 @@ def computed(path: str, claim: str, name: str, function: str) -> Site | None:
         and plain == (node.id if isinstance(node, ast.Name) else node.attr)
     )  # fmt: skip
     return next((_site(path, node) for node in stored), None)
+
+
+def _entry(node: ast.AST, key: str) -> ast.expr | None:
+    """Return the expression that stores an entry of a dict; None for another node."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=found), ctx=ast.Store()) if found == key:
+            return node
+        case ast.Dict(keys=keys, values=values):
+            for known, value in zip(keys, values, strict=True):
+                if isinstance(known, ast.Constant) and known.value == key:
+                    return value
+    return None
 
 
 def _is_division(node: ast.BinOp) -> bool:

@@ -12,7 +12,7 @@ from time import thread_time
 from types import CodeType, FrameType
 from typing import Any
 
-from truestep.events import ClassFigureRead, Event, LossFigureRead, Site, TestNamed
+from truestep.events import ClassFigureRead, Event, FigureOfTest, LossFigureRead, Site
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -20,7 +20,7 @@ from truestep.probes.figures.choices import Choices
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
-from truestep.probes.figures.tests import Test, test_at
+from truestep.probes.figures.of_tests import OfTest, figure_of_test
 
 _MOST = 64
 """Figures that are read in a run."""
@@ -33,7 +33,7 @@ _Key = tuple[int, str]
 
 
 class NamedFigures:
-    """Emits `ClassFigureRead`, `LossFigureRead`, `TestNamed` and `ChoiceRead`.
+    """Emits `ClassFigureRead`, `LossFigureRead`, `FigureOfTest` and `ChoiceRead`.
 
     Args:
         scene: the scene.
@@ -53,7 +53,7 @@ class NamedFigures:
         """Step of the losses; the first one can come before its call has returned."""
         self._before: dict[_Key, Claimed] = {}
         self._choices = Choices(scene)
-        self._tests: set[Test] = set()
+        self._tests: set[OfTest] = set()
         self._main = ""
         """File of the main module, which does not know it at its end."""
 
@@ -96,10 +96,10 @@ class NamedFigures:
     def _tested(self, site: Site | None, user: FrameType) -> None:
         """Emit that the values of an evaluation are called those of a test."""
         for frame in self._scene.sites.users(user)[:_FRAMES]:
-            test = test_at(frame.f_code.co_filename, frame.f_lineno)
+            test = figure_of_test(frame.f_code.co_filename, frame.f_lineno)
             if test is not None and test not in self._tests and len(self._tests) < _MOST_TESTS:
                 self._tests.add(test)
-                self._scene.emit(TestNamed(name=test.name, place=test.place, site=site))
+                self._scene.emit(FigureOfTest(name=test.name, place=test.place, site=site))
 
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle a loss on classes without gradients."""

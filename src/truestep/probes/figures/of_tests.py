@@ -22,7 +22,7 @@ _MOST = 12
 _WORD = re.compile(r"[^\W_\d]+")
 
 
-class Test(NamedTuple):
+class OfTest(NamedTuple):
     """A figure of a test.
 
     Attributes:
@@ -35,7 +35,7 @@ class Test(NamedTuple):
 
 
 @functools.lru_cache(maxsize=512)
-def test_at(path: str, line: int) -> Test | None:
+def figure_of_test(path: str, line: int) -> OfTest | None:
     """Return the figure of a test that the statement at a line begins to compute; None without one.
 
     Args:
@@ -64,12 +64,12 @@ def test_at(path: str, line: int) -> Test | None:
             return None
         text = next(_labels(one, known, itself=one is statement), "")
         if text:
-            return Test(text, place)
+            return OfTest(text, place)
         if isinstance(one, ast.Assign | ast.AnnAssign):
             known |= _stored(one)
             named = next((name for name in sorted(_stored(one)) if _is_test(name)), "")
             if named:
-                return Test(named, place)
+                return OfTest(named, place)
     return None
 
 
