@@ -44,7 +44,7 @@ _BINARY = 2
 _LEAST_SAMPLES = 20
 _STRONG_CLASSES = 3
 _STRONG_SAMPLES = 50
-"""Least number of classes and samples at which one mean over classes is no coincidence."""
+"""Least number of classes and samples at which one mean over classes excludes a coincidence."""
 
 
 class Judgement(NamedTuple):

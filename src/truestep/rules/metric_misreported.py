@@ -37,7 +37,7 @@ _LEAST_SAMPLES = 20
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
 _LEAST_WRONG = 2
-"""Figures that are others than their names say, of all evaluations, unless one alone is no coincidence."""
+"""Figures that are others than their names say, of all evaluations; one alone is enough if it excludes a coincidence."""
 
 
 _AVERAGES = {

@@ -159,7 +159,7 @@ def printed(path: str, first: int) -> tuple[Printed, ...]:
 
 
 def _is_named(node: ast.expr) -> bool:
-    """Return True for a variable, an attribute or an entry with the name of a figure, which is read by itself."""
+    """Return True for a variable, an attribute or an entry with the name of a figure: its value is read as such."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return bool(claim_of(name))

@@ -1,4 +1,4 @@
-"""Predictions and targets of an evaluation, counted by class, whatever the statements behind its calls.
+"""Predictions and targets of an evaluation, counted by class, for statements of any form behind its calls.
 
 The predictions of a call are the largest scores of its result. Its targets are among the variables beside the call:
 classes, or zeros and ones, with the shape of the predictions. Where several variables have it, each is counted.

@@ -1,4 +1,4 @@
-"""Figures that variables and printed expressions hold after an evaluation, next to what they are to be computed from.
+"""Figures that variables and printed expressions hold after an evaluation, next to its counts and losses.
 
 They are read at the first call of training after the evaluation, at the next evaluation, and at the end of the run.
 """
