@@ -37,7 +37,7 @@ _LEAST_SAMPLES = 20
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
 _LEAST_WRONG = 2
-"""Figures that are others than their names say, of all evaluations; one alone is enough if it excludes a coincidence."""
+"""Figures that are others than their names say; one alone is enough if it excludes a coincidence."""
 
 
 _AVERAGES = {
@@ -112,8 +112,9 @@ class MetricMisreported(Rule):
     ------------------
     A figure of a test that is meant to be that of other samples, in a program with a test set for later. Not reported:
     figures that the variables of no function hold when the next evaluation or training begins, accuracies of
-    evaluations with several comparisons, and evaluations with so many batches that not all of them are followed. Averages are not reported if they are divided by
-    a variable that is not counted in the loop, or computed from lists.
+    evaluations with several comparisons, and evaluations with so many batches that not all of them are followed.
+    Averages are not reported if they are divided by a variable that is not counted in the loop, or computed from
+    lists.
 
     References
     ----------
