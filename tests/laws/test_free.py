@@ -355,7 +355,7 @@ def test_losses_made_in_every_step_are_no_models() -> None:
 
 
 def test_repeated_step_enters_few_functions():
-    """Counted in place of a time, which other programs of the machine affect: 24.2 and 32.1 when this was written, with sampled steps."""
+    """Counted, since other programs affect a time: 24.2 and 32.1 when this was written, sampled steps included."""
     for clipped, most in ((False, 27), (True, 35)):
         found = entered_by_a_step(clipped=clipped)
         assert found < most, found
