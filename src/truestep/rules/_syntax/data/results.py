@@ -10,7 +10,7 @@ from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, 
 
 _TENSOR_ONLY = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "scatter_add", "unsqueeze", "clamp", "clamp_min",
-    "clamp_max", "log_softmax", "softmax", "index_copy", "permute",
+    "clamp_max", "log_softmax", "softmax", "index_copy", "permute", "lerp", "mul", "addcmul", "addcdiv",
 }  # fmt: skip
 """Methods of tensors that change nothing, with names that other objects hardly have."""
 _LOWER, _HIGHER = (
@@ -62,9 +62,22 @@ def _replaces(node: ast.If, best: str, new: str) -> bool:
     )
 
 
+_PLAIN = ("add", "sub", "mul", "div", "lerp", "pow", "clamp", "addcmul", "addcdiv", "clone")
+"""Operations that return a new tensor; all but the last have a form with "_" that changes its tensor."""
+
+
+def _of_new(call: Call) -> bool:
+    """Return True if one of two operations in a row changes its tensor, and the other one makes a new tensor."""
+    inner = call.receiver
+    first = inner.func.attr if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) else ""
+    pair = (first, call.method)
+    return all(one.removesuffix("_") in _PLAIN for one in pair) and first.endswith("_") != call.method.endswith("_")
+
+
 def result_never_read(program: Program) -> Iterator[Suspicion]:
     """Yield statements that are only an operation on a tensor, which changes nothing."""
-    for call in program.method(*_TENSOR_ONLY, "to", "cuda"):
+    chained = [call for name in _PLAIN for call in program.method(name, f"{name}_") if _of_new(call)]
+    for call in (*program.method(*_TENSOR_ONLY, "to", "cuda"), *chained):
         if (
             not call.alone
             or call.receiver is None
@@ -79,12 +92,22 @@ def result_never_read(program: Program) -> Iterator[Suspicion]:
         guess = program.kinds.receiver(call)
         if guess is not None and guess.kind is not Kind.OTHER:
             continue
+        name = _plain(call)
+        assigned = f"assign the result: `{call.key or 'x'} = {ast.unparse(call.node)}`"
         yield Suspicion(
             call.node,
-            f"the result of `{call.method}` is dropped: the operation returns a new tensor",
+            f"the result of `{name}` is dropped: the operation returns a new tensor",
             "changes nothing",
-            f"assign the result: `{call.key or 'x'} = {ast.unparse(call.node)}`",
+            f"call `{name}_`, which changes the tensor" if name in _PLAIN else assigned,
         )
+
+
+def _plain(call: Call) -> str:
+    """Return the operation of a statement that makes a new tensor."""
+    inner = call.receiver
+    if call.method.endswith("_") and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        return inner.func.attr
+    return call.method
 
 
 def _of_loader(call: Call, program: Program) -> bool:

@@ -1,5 +1,6 @@
 """Models, losses and parameters.
 
+- `averages`: averages of weights that a file writes out.
 - `graphs`: graphs that are cut or carried along.
 - `layers`: layers and how they are built.
 - `losses`: losses and their inputs.
