@@ -248,7 +248,7 @@ class Kinds:
         """Return the kind of the variable of a loop over the elements of a list or a dict."""
         call = self._program.call_at.get(value)
         if call is not None and call.receiver is not None and not call.node.args:
-            if call.method == "values" and not binding.index or call.method == "items" and binding.index == (1,):
+            if (call.method, binding.index) in (("values", ()), ("items", (1,))):
                 return self._of_elements(call.receiver, binding.context, binding.order)
             return None
         return None if binding.index else self._of_elements(value, binding.context, binding.order)

@@ -19,8 +19,8 @@ from truestep.syntax.wrappers import Wrappers
 
 _OF_MODULES = {
     "forward", "train", "eval", "to", "cuda", "cpu", "parameters", "named_parameters", "modules", "named_modules",
-    "children", "named_children", "state_dict", "load_state_dict", "apply", "requires_grad_", "zero_grad", "half", "float",
-    "double", "bfloat16", "compile", "register_buffer", "extra_repr", "buffers", "named_buffers",
+    "children", "named_children", "state_dict", "load_state_dict", "apply", "requires_grad_", "zero_grad", "half",
+    "float", "double", "bfloat16", "compile", "register_buffer", "extra_repr", "buffers", "named_buffers",
 }  # fmt: skip
 """Methods that every module has."""
 

@@ -149,7 +149,7 @@ def _rebound(program: Program) -> Iterator[Suspicion]:
             continue
         if not all(_WEIGHTS.search(ast.unparse(part)) for part in call.node.args):
             continue
-        for key, ones in loop.scope.bindings.items():
+        for ones in loop.scope.bindings.values():
             if not any(one.how == "for" and one.node is loop.node for one in ones):
                 continue
             lost = [one for one in ones if one.how == "=" and one.context.loop is loop and not _read_later(one, loop)]

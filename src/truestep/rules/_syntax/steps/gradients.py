@@ -67,7 +67,7 @@ def _reads_gradients(scope: Scope) -> bool:
 
 
 def _mode_before(loop: Loop, forward: Operation, program: Program) -> Operation | None:
-    """Return the call that sets eval mode for an evaluation loop, in its function, a decorator, or one that it calls."""
+    """Return the call that sets eval mode for an evaluation loop: in its function, or around it by a decorator."""
     found = None
     around = () if loop.parent is None else loop.parent.chain()
     for one in program.flow.operations(loop.scope):
