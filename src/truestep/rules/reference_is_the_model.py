@@ -7,7 +7,7 @@ from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
 from truestep.findings import Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models import states
+from truestep.rules._syntax.models import repeated, states
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
@@ -65,7 +65,8 @@ class ReferenceIsTheModel(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return states.reference_is_the_model(program)
+        yield from states.reference_is_the_model(program)
+        yield from repeated.one_model_repeated(program)
 
     def __init__(self) -> None:
         super().__init__()

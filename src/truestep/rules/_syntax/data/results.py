@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from truestep.rules._syntax.data.batches import wrong_sums
+from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted, names_in, part_of
 
 _TENSOR_ONLY = {
@@ -69,7 +71,11 @@ _PLAIN = ("add", "sub", "mul", "div", "lerp", "pow", "clamp", "addcmul", "addcdi
 def _of_new(call: Call) -> bool:
     """Return True if one of two operations in a row changes its tensor, and the other one makes a new tensor."""
     inner = call.receiver
-    first = inner.func.attr if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) else ""
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        return False
+    if any(word.arg == "out" for word in inner.keywords):
+        return False
+    first = inner.func.attr
     pair = (first, call.method)
     return all(one.removesuffix("_") in _PLAIN for one in pair) and first.endswith("_") != call.method.endswith("_")
 
@@ -175,10 +181,13 @@ def _zero(one: Binding) -> bool:
 
 
 def metric_misreported(program: Program) -> Iterator[Suspicion]:
-    """Yield quotients of counts that go on from epoch to epoch."""
+    """Yield figures with a wrong formula or a wrong sum, and quotients of counts that go on from epoch to epoch."""
+    yield from wrong_formulas(program)
+    yield from wrong_sums(program)
     for outer in program.loops:
         for key, bindings in outer.scope.bindings.items():
             added = [one for one in bindings if one.how == "augmented" and one.operator == "Add" and _inner(one, outer)]
+            added = [one for one in added if one.value is not None and _measures(one.value)]
             starts = [one for one in bindings if one.how == "="]
             if not added or len(added) + len(starts) != len(bindings) or not starts or not all(map(_zero, starts)):
                 continue
@@ -189,23 +198,22 @@ def metric_misreported(program: Program) -> Iterator[Suspicion]:
             acts = {one.act for one in program.flow.of_loop(loop)}
             if Act.FORWARD not in acts or Act.BACKWARD in acts or outer.parent is not None:
                 continue
-            for other in outer.scope.bindings.values():
-                for one in other:
-                    if one.context.loop is outer and one.order > loop.last and _quotient(one.value, key):
-                        yield Suspicion(
-                            one.node,
-                            f"`{key}` counts on from epoch to epoch, and the metric is that of all epochs together",
-                            "divides the counts of all epochs so far",
-                            f"set `{key}` to zero at the start of each evaluation",
-                            ((starts[0].node, "set to zero once"), (added[0].node, "counts on")),
-                        )
+            behind = [node for order, node in outer.scope.loads.get(key, ()) if loop.last < order <= outer.last]
+            for node in ast.walk(outer.node) if behind else ():
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.left in behind:
+                    yield Suspicion(
+                        node,
+                        f"`{key}` counts on from epoch to epoch, and the metric is that of all epochs together",
+                        "divides the counts of all epochs so far",
+                        f"set `{key}` to zero at the start of each evaluation",
+                        ((starts[0].node, "set to zero once"), (added[0].node, "counts on")),
+                    )
+
+
+def _measures(value: ast.expr) -> bool:
+    """Return True if a value comes from a call, other than the length of something."""
+    return any(isinstance(node, ast.Call) and dotted(node.func) != "len" for node in ast.walk(value))
 
 
 def _inner(one: Binding, outer: Loop) -> bool:
     return one.context.loop is not None and one.context.loop.parent is outer
-
-
-def _quotient(value: ast.expr | None, key: str) -> bool:
-    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        value = value.left if isinstance(value.left, ast.BinOp) else value.right
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and dotted(value.left) == key

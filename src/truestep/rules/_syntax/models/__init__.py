@@ -6,6 +6,7 @@
 - `losses`: losses and their inputs.
 - `modules`: the classes of modules.
 - `parameters`: parameters and the optimizers that hold them.
+- `repeated`: lists that hold one model several times.
 - `states`: states, copies and averages of models.
 - `totals`: losses that are kept together with their graphs.
 """
