@@ -21,7 +21,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     if named:
         return
     for loop, step in program.roles.updates():
-        backward = next(iter(loop.direct(Act.ADD)), None) or loop.backward_before(step)
+        backward = next(iter(loop.of(Act.ADD)), None) or loop.backward_before(step)
         if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
             continue
         if _wraps(loop, step, backward):
