@@ -33,6 +33,8 @@ class LearningRateOffCourse(Rule):
     - rates that rose in proportion to the updates for the whole run, and ended far below the rate of the optimizer;
     - groups that keep the largest rate of the others, while the script sets these along a course.
 
+    The syntax shows a rate that the loop computes and prints, in a file that sets none.
+
     Why it matters
     --------------
     With a negative rate each step increases the loss; with a vanished one it changes nothing. In the proof a decay that

@@ -55,6 +55,10 @@ class MetricMisreported(Rule):
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
     batches that adds to sums and ends in a ``return`` or ``break`` in its first pass: the figure is that of one batch.
 
+    The syntax shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
+    precision exchanged, labels and predictions exchanged, values compared with themselves, results of the last batch,
+    and means of batches divided by samples.
+
     Why it matters
     --------------
     Early stopping, the choice of the best model and every conclusion follow this number, and the training is not

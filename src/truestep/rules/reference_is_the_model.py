@@ -20,7 +20,8 @@ class ReferenceIsTheModel(Rule):
     ------------
     Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
     (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
-    the steps of the training, as a model and its reference do.
+    the steps of the training, as a model and its reference do. The syntax also shows lists that repeat one new model,
+    such as ``[make_net()] * 5``.
 
     Why it matters
     --------------
