@@ -71,6 +71,7 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
+    AxesRead,
     BatchStatisticsTaken,
     FirstNormRead,
     FirstStatisticsUsed,
@@ -162,6 +163,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",

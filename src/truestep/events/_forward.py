@@ -133,6 +133,34 @@ class LevelsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AxesRead(Event):
+    """Images that a model was called on were compared with the same memory, read in other orders of the axes.
+
+    The roughness of an image is the mean difference of its neighbouring values, as a share of its standard deviation.
+    """
+
+    absent: ClassVar[str] = "no convolution called on images with several channels on the CPU"
+    model: int
+    training: bool = True
+    images: int = 0
+    """Number of images that were read."""
+    shape: tuple[int, ...] = ()
+    """Channels, height and width."""
+    rough: float = 0.0
+    """Median roughness of the images."""
+    smooth: float = 0.0
+    """That of the memory in the other order with the smoother images."""
+    most: float = 0.0
+    """Ratio of both that four fifths of the images exceed."""
+    order: str = ""
+    """The other order of the axes in memory: "height, width, channel" or "channel, height, width"."""
+    view: Site | None = None
+    """The only ``reshape`` or ``view`` in the file of the call that names these sizes."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstNormRead(Event):
     """In an evaluation, the input of the first batch normalisation was compared with its running statistics."""
 
