@@ -112,6 +112,21 @@ class InputWithoutInfluence(Rule):
                         key=(event.model, "samples"),
                     )
                 self._positions(event, name, run)
+                self._ends(event, name, run)
+
+    def _ends(self, event: InputsCompared, name: str, run: Progress) -> None:
+        if event.blank:
+            self.report(
+                event.read_at or event.site,
+                f"the results of `{name}` do not depend on {event.blank} of {event.samples} samples",
+                run=run,
+                label="reads a position that holds only zeros for these samples",
+                related=(Mark(event.site, "the call"),) if event.read_at and event.site else (),
+                cost=f"on a copy, these {event.blank} samples, which differ, had one and the same result",
+                help="read the end of each sample, `out[torch.arange(len(out)), lengths - 1]`, or the last state",
+                unit="checks",
+                key=(event.model, "ends"),
+            )
 
     def _positions(self, event: InputsCompared, name: str, run: Progress) -> None:
         if event.first:
@@ -125,7 +140,8 @@ class InputWithoutInfluence(Rule):
                 related=(Mark(event.site, "the call"),) if event.ends and event.site else (),
                 cost="on a copy, other values there changed no bit of the results; another first position did",
                 help="use the last position or a summary of all, `x[:, -1]` or `x.mean(1)`",
-                confidence=Confidence.LOW,  # the first of a sequence can be a summary token, or the state to act on
+                # The first of a sequence can be the state to act on; then no operation runs over the others.
+                confidence=Confidence.MEDIUM if event.unused else Confidence.LOW,
                 unit="checks",
                 key=(event.model, "positions"),
             )

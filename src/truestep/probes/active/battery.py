@@ -22,6 +22,7 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.samples import Mixing, compare, scrambled
+from truestep.probes.active.sequences.ends import ends
 from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -154,8 +155,8 @@ def battery(
 
     def inputs() -> None:
         found, (count, _) = influence(trial), trial.call.rows(trial.scene.torch)
-        where = positions(trial)
-        facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
+        parts = found, positions(trial), ends(trial)
+        facts = {name: getattr(one, name) for one in parts for name in type(one).__slots__}
         events.append(InputsCompared(model=model, samples=count, site=site, **facts))
 
     def each() -> None:
@@ -171,13 +172,13 @@ def battery(
             event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
             events.append(event)
 
-    def ends() -> None:
+    def padded() -> None:
         found = padding(trial)
         if found is not None:
             facts = {name: getattr(found, name) for name in type(found).__slots__}
             events.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
 
-    checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
+    checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": padded}
     checks["derivatives"] = slopes
     for name, check in checks.items():
         try:
