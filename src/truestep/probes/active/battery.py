@@ -154,9 +154,16 @@ def battery(
         events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
 
     def inputs() -> None:
-        found, (count, _) = influence(trial), trial.call.rows(trial.scene.torch)
-        parts = found, positions(trial), ends(trial)
-        facts = {name: getattr(one, name) for one in parts for name in type(one).__slots__}
+        (count, _), facts, refusals = trial.call.rows(trial.scene.torch), dict[str, Any](), list[Refused]()
+        for check in (influence, positions, ends):
+            try:
+                found: Any = check(trial)
+            except Refused as refused:
+                refusals.append(refused)
+            else:
+                facts |= {name: getattr(found, name) for name in type(found).__slots__}
+        if refusals and not any(value for name, value in facts.items() if name != "inputs"):
+            raise refusals[0]
         events.append(InputsCompared(model=model, samples=count, site=site, **facts))
 
     def each() -> None:
