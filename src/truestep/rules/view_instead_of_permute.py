@@ -31,7 +31,8 @@ class ViewInsteadOfPermute(SamplesMixed):
 
     Compares neighbouring values in the images with 2 to 4 channels that a model with convolutions is called on, also
     where they were reshaped long before. Reports images if the same numbers, read as (height, width, channel) in place
-    of (channel, height, width) or the reverse, are much smoother: at two sampled calls, and in no call less smooth.
+    of (channel, height, width) or the reverse, are much smoother: at two sampled calls, and in no call less smooth. The
+    same for inputs of 0 and 1 that have, in the other order, one 1 for each position to the last of them.
 
     Why it matters
     --------------
@@ -90,12 +91,12 @@ class ViewInsteadOfPermute(SamplesMixed):
     def __init__(self) -> None:
         super().__init__()
         self._reads: dict[int, int] = {}
-        """Model to the number of reads of its images in the wrong order; -1 after any in the right one."""
+        """Model to the number of reads of its inputs in the wrong order; -1 after any in the right one."""
 
     def observe(self, event: Event, run: Progress) -> None:
         super().observe(event, run)
         if isinstance(event, AxesRead):
-            self._images(event, run)
+            self._axes(event, run)
         if isinstance(event, LossComputed) and event.viewed:
             before, after = event.viewed
             self.report(
@@ -108,23 +109,30 @@ class ViewInsteadOfPermute(SamplesMixed):
                 unit="sampled losses",
             )
 
-    def _images(self, event: AxesRead, run: Progress) -> None:
-        key, before = ("images", event.model), self._reads.get(event.model, 0)
+    def _axes(self, event: AxesRead, run: Progress) -> None:
+        key, before = ("axes", event.model), self._reads.get(event.model, 0)
         wrong = event.most >= _IN_MOST and event.rough >= _ROUGHER * event.smooth and event.smooth <= _SMOOTH
         right = event.rough <= _RIGHT * event.smooth
+        if event.classes:
+            wrong, right = bool(event.order), not event.order
         self._reads[event.model] = reads = -1 if right or before < 0 else before + wrong
         if reads < 0:
             self.withdraw(key)
         if not wrong or reads < _LEAST_READS:
             return
+        what = "classes" if event.classes else "images"
+        cost = (
+            f"neighbouring values differ by {event.rough:.2g} standard deviations, and by {event.smooth:.2g} in this "
+            "order"
+        )
         draft = self.report(
             event.view or event.site,
-            f"the images of `{run.model_name(event.model)}` are scrambled: their memory has the order {event.order}",
+            f"the {what} that `{run.model_name(event.model)}` gets are scrambled: their numbers are stored with the "
+            f"channels {'last' if event.order.endswith('channel') else 'first'}",
             run=run,
-            label="changes the shape without moving the numbers" if event.view else "gets them in the wrong order",
+            label="changes the shape without moving the numbers" if event.view else "gets them in another order",
             related=(Mark(event.site, "the call"),) if event.view and event.site else (),
-            cost=f"neighbouring values differ by {event.rough:.2g} standard deviations, and by {event.smooth:.2g} in "
-            "that order",
+            cost="each position has several classes or none, and one in this order" if event.classes else cost,
             help="give a reshape the sizes in the order of the memory, then move the channels with `permute`",
             unit="calls read",
             key=key,

@@ -52,7 +52,7 @@ def ends(trial: Trial) -> Ends:
 
 
 def _has_rows(result: Any, samples: int) -> bool:
-    return bool(result.dim() > 1 and result.shape[0] == samples)
+    return bool(result.dim() > 0 and result.shape[0] == samples)
 
 
 def _differ(rows: dict[Path, Any], blank: Any) -> bool:
@@ -63,7 +63,7 @@ def _differ(rows: dict[Path, Any], blank: Any) -> bool:
 
 def _are_equal(result: Any, blank: Any) -> bool:
     """Return True if these samples have one result, and the others have other ones."""
-    flat = result.flatten(1).double()
+    flat = result.reshape(len(result), -1).double()
     distances = (flat - flat[blank][0]).abs().amax(1)
     return bool(distances[blank].max() <= _EQUAL * distances[~blank].min())
 

@@ -1,7 +1,8 @@
-"""Images whose memory was read in another order of the axes: neighbours are unlike, and alike in the other order.
+"""Inputs of convolutions whose memory was read in another order of the axes.
 
-``reshape(-1, 3, 32, 32)`` of rows of height, width and channel raises no error. The numbers of such an image, read again
-in the order in which they were stored, are smooth; those of an image, read in any other order, are not.
+``reshape(-1, 3, 32, 32)`` of rows of height, width and channel raises no error. The numbers of such an image, read
+again in the order in which they were stored, are smooth; those of an image, read in any other order, are not. Classes
+that are stored as vectors of 0 with one 1, and viewed with the classes in front, have several or none at a position.
 """
 
 from __future__ import annotations
@@ -27,11 +28,16 @@ _FEW = 0.2
 """Share of the images that can differ from the others, as a texture that is periodic."""
 _READS = 4
 """Reads of a model, of each of its training and its evaluations."""
+_LEAST_CLASSES = 3
+"""Numbers of two levels can alternate."""
+_MOST_CLASSES = 64
+_LAST = "height, width, channel"
+_FIRST = "channel, height, width"
 _VIEWS = ("reshape", "view")
 
 
 class Axes:
-    """Emits `AxesRead`.
+    """Emits `AxesRead`, a few times for each model.
 
     Args:
         scene: the scene.
@@ -53,31 +59,41 @@ class Axes:
             site: line of the call.
         """
         key = model, training
-        if not _are_images(given) or not self._left.setdefault(key, _READS):
+        images = _are_images(given)
+        if not (images or _can_be_classes(given)) or not self._left.setdefault(key, _READS):
             return
-        if not any(_is_spatial(self._scene.torch, part) for part in module.modules()):
+        if not any(_is_spatial(self._scene.torch, part, given) for part in module.modules()):
             return
         with self._scene.sampling.timed(given):
+            known = _classes(given)
+            if known is not None:
+                self._left[key] -= 1
+                self._tell(model, training, given, site, classes=True, order=_LAST if known else "")
+                return
+            if not images:
+                return
             count = max(1, min(_MOST_IMAGES, _LARGEST // given[0].numel()))
-            images = given.detach()[:: max(1, len(given) // count)][:count].float()
-            images = images[_varied(images)]
-            if len(images) < _LEAST_IMAGES or len(images.unique()) < _LEAST_LEVELS:
+            some = given.detach()[:: max(1, len(given) // count)][:count].float()
+            some = some[_varied(some)]
+            if len(some) < _LEAST_IMAGES or len(some.unique()) < _LEAST_LEVELS:
                 return
             self._left[key] -= 1
-            rough, smooth, most, order = _compared(images)
+            rough, smooth, most, order = _compared(some)
+        self._tell(model, training, given, site, rough=rough, smooth=smooth, most=most, order=order)
+
+    def _tell(self, model: int, training: bool, given: Any, site: Site | None, *, order: str, **facts: Any) -> None:
         shape = tuple(int(size) for size in given.shape[1:])
+        view = _view(site, shape, order) if order else None
         self._scene.tell(
             AxesRead,
             model=model,
             training=training,
-            images=len(images),
+            samples=len(given),
             shape=shape,
-            rough=rough,
-            smooth=smooth,
-            most=most,
             order=order,
-            view=_view(site, shape, order) if most > 1 else None,
+            view=view,
             site=site,
+            **facts,
         )
 
 
@@ -89,9 +105,37 @@ def _are_images(given: Any) -> bool:
     return shape[0] >= _LEAST_IMAGES and not given.requires_grad and not is_transformed(given)
 
 
-def _is_spatial(torch: Any, part: Any) -> bool:
+def _can_be_classes(given: Any) -> bool:
+    """Return True for a batch with so few channels, in front of longer dimensions, that they can be classes."""
+    shape = given.shape
+    if (
+        given.dim() not in (_DIMS - 1, _DIMS)
+        or not _LEAST_CLASSES <= shape[1] <= _MOST_CLASSES
+        or min(shape[2:]) < 2 * shape[1]
+    ):
+        return False
+    return given.numel() <= _LARGEST and not given.requires_grad and not is_transformed(given)
+
+
+def _classes(given: Any) -> bool | None:
+    """Return True if vectors of 0 with one 1 were viewed with the classes in front; False if they are in front.
+
+    Return None for all other values.
+    """
+    values = given.detach()
+    if not bool(((values == 0) | (values == 1)).all()):
+        return None
+    if bool((values.sum(1) == 1).all()):
+        return False
+    one = bool((values.reshape(-1, given.shape[1]).sum(1) == 1).all())
+    varied = bool((values != values[:1]).any())
+    return True if one and varied else None
+
+
+def _is_spatial(torch: Any, part: Any, given: Any) -> bool:
     """Return True for a convolution over neighbours, to which their order matters."""
-    return isinstance(part, torch.nn.Conv2d) and max(part.kernel_size) > 1
+    kind = torch.nn.Conv2d if given.dim() == _DIMS else torch.nn.Conv1d
+    return isinstance(part, kind) and max(part.kernel_size) > 1 and part.in_channels == given.shape[1]
 
 
 def _varied(images: Any) -> Any:
@@ -109,7 +153,7 @@ def _compared(images: Any) -> tuple[float, float, float, str]:
     last = images.contiguous().view(samples, height, width, channels).permute(0, 3, 1, 2)
     first = images.permute(0, 2, 3, 1).contiguous().view(samples, channels, height, width)
     given = _roughness(images)
-    others = {"height, width, channel": _roughness(last), "channel, height, width": _roughness(first)}
+    others = {_LAST: _roughness(last), _FIRST: _roughness(first)}
     ratios = {order: float((given / other.clamp(min=1e-6)).quantile(_FEW)) for order, other in others.items()}
     order = max(ratios, key=lambda one: ratios[one])
     return _rounded(given.median()), _rounded(others[order].median()), _rounded(ratios[order]), order
@@ -127,9 +171,10 @@ def _view(site: Site | None, shape: tuple[int, ...], order: str) -> Site | None:
     tree = None if site is None else source.parsed(site.path)
     if site is None or tree is None:
         return None
-    channels_first = order.startswith("height")
-    wanted = shape if channels_first else (*shape[1:], shape[0])
-    found = [node for node in source.walk(tree) if isinstance(node, ast.Call) and _sizes(node)[-3:] == wanted]
+    wanted = shape if order == _LAST else (*shape[1:], shape[0])
+    found = [
+        node for node in source.walk(tree) if isinstance(node, ast.Call) and _sizes(node)[-len(wanted) :] == wanted
+    ]
     if len(found) != 1:
         return None
     node = found[0]
