@@ -65,7 +65,8 @@ def _are_equal(result: Any, blank: Any) -> bool:
     """Return True if these samples have one result, and the others have other ones."""
     flat = result.reshape(len(result), -1).double()
     distances = (flat - flat[blank][0]).abs().amax(1)
-    return bool(distances[blank].max() <= _EQUAL * distances[~blank].min())
+    nearest = distances[~blank].min()
+    return bool(nearest > 0 and distances[blank].max() <= _EQUAL * nearest)
 
 
 class _Reads:

@@ -83,7 +83,8 @@ class Axes:
 
     def _tell(self, model: int, training: bool, given: Any, site: Site | None, *, order: str, **facts: Any) -> None:
         shape = tuple(int(size) for size in given.shape[1:])
-        view = _view(site, shape, order) if order else None
+        likely = facts.get("classes") or facts["most"] > 1
+        view = _view(site, shape, order) if order and likely else None
         self._scene.tell(
             AxesRead,
             model=model,
