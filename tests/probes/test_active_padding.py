@@ -53,7 +53,7 @@ def tokens(padding: int = 0) -> Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=padding)
 
 
-def packed(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
+def states_of(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
     _, (last, _) = model.lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
     return last[0]  # type: ignore[no-any-return]
 
@@ -102,10 +102,10 @@ def test_batches_without_padding_to_the_longest_are_not_compared(batch: Tensor) 
     assert compared(lambda model, x, lengths: x.mean(1), batch) == []
 
 
-def packed(network: Any, x: Tensor, lengths: Tensor) -> Tensor:
+def states_of(network: Any, x: Tensor, lengths: Tensor) -> Tensor:
     """Return the states of packed sequences, padded again."""
     states, _ = network.lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
-    return pad_packed_sequence(states, batch_first=True)[0]  # type: ignore[no-any-return]
+    return pad_packed_sequence(states, batch_first=True)[0]
 
 
 def blank(use: Callable[[Any, Tensor, Tensor], Tensor]) -> set[int]:
@@ -116,15 +116,15 @@ def blank(use: Callable[[Any, Tensor, Tensor], Tensor]) -> set[int]:
 
 
 def test_the_last_position_of_packed_sequences_is_empty_for_all_but_the_longest() -> None:
-    assert blank(lambda net, x, lengths: packed(net, x, lengths)[:, -1]) == {7}
-    assert blank(lambda net, x, lengths: packed(net, x, lengths).transpose(0, 1)[-1]) == {7}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1]) == {7}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths).transpose(0, 1)[-1]) == {7}
     masked = torch.arange(12) < LENGTHS[:, None]
     assert blank(lambda net, x, lengths: (net.lstm(x)[0] * masked.unsqueeze(2)).select(1, -1)) == {7}
 
 
 def test_positions_with_values_or_beside_others_are_no_empty_ends() -> None:
     rows = torch.arange(8)
-    assert blank(lambda net, x, lengths: packed(net, x, lengths)[rows, lengths - 1]) == {0}
-    assert blank(lambda net, x, lengths: packed(net, x, lengths)[:, -1] + x.mean(1)) == {0}
-    assert blank(lambda net, x, lengths: packed(net, x, lengths)[:, 3]) == {0}
-    assert blank(lambda net, x, lengths: packed(net, x, lengths)[:, -1] * 0) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[rows, lengths - 1]) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] + x.mean(1)) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, 3]) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] * 0) == {0}
