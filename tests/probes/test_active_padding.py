@@ -53,7 +53,7 @@ def tokens(padding: int = 0) -> Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=padding)
 
 
-def states_of(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
+def packed(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
     _, (last, _) = model.lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
     return last[0]  # type: ignore[no-any-return]
 

@@ -121,6 +121,7 @@ from truestep.events._ranks import (
     WeightsRead,
 )
 from truestep.events._rows import (
+    CollatedAgain,
     LabelsRead,
     PartUnused,
     ResultRowsScored,
@@ -173,6 +174,7 @@ __all__ = [
     "CheckpointLoaded",
     "CheckpointSaved",
     "ClassesTrained",
+    "CollatedAgain",
     "CollectiveCalled",
     "CopyUnchanged",
     "DerivativeCompared",
