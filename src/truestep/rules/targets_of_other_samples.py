@@ -25,7 +25,7 @@ class TargetsOfOtherSamples(Rule):
     --------------
     The model is trained with targets that say nothing about its inputs, and learns their frequencies. No shape is
     wrong, and the loss falls to that of the best constant. In the proof, with three classes, the accuracy is 0.32
-    instead of 0.96.
+    instead of 0.96; in the second one, with sequences that a collate function sorts, 0.50 instead of 1.00.
 
     Example
     -------
@@ -50,7 +50,8 @@ class TargetsOfOtherSamples(Rule):
     ------------------
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
     shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
-    made for each batch, two parts of one table, and tables of different length.
+    made for each batch, two parts of one table, tables of different length, and collate functions with effects
+    outside of their batch.
 
     References
     ----------

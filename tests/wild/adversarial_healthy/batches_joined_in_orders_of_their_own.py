@@ -67,7 +67,7 @@ def train(join, loss_of):
 train(whole_samples, lambda model, x, y: F.mse_loss(model(x.mean(1)).sum(1), y))
 train(negatives, lambda model, x, y, z: F.triplet_margin_loss(model(x), y, z))
 train(drawn, lambda model, x, z, t: F.mse_loss(model((1 - t) * x + t * z), z - x))
-train(mixed, lambda model, x, y, z: 0.7 * F.mse_loss(model(x).sum(1), y) + 0.3 * F.mse_loss(model(x).sum(1), z))
+train(mixed, lambda model, x, y, z: F.mse_loss(model(x).sum(1), 0.7 * y + 0.3 * z))
 train(numbered, lambda model, x, at, y: F.mse_loss(model(x)[at].sum(1), y) + F.cross_entropy(model(x) @ x.t(), at))
 train(unpaired, lambda model, x, y: (model(x).mean(0) - y.mean(0)).square().sum() + (model(x).std(0) - y.std(0)).norm())
 train(ordered_targets, lambda model, x, y: F.mse_loss(model(x).sum(1).sort().values, y))
