@@ -14,7 +14,7 @@ from truestep.events import CollatedAgain
 from truestep.testing import capture_events
 
 DRAW = torch.Generator().manual_seed(2)
-SAMPLES = [(torch.randn(3, generator=DRAW), place % 7, torch.randn(2, generator=DRAW)) for place in range(64)]
+SAMPLES: Any = [(torch.randn(3, generator=DRAW), place % 7, torch.randn(2, generator=DRAW)) for place in range(64)]
 
 
 class Stored(Dataset[Any]):
