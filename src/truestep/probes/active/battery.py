@@ -119,6 +119,26 @@ def _mixing(trial: Trial, model: int, batch: Batch) -> tuple[int, Mixing]:
     return count, found
 
 
+def _inputs(trial: Trial) -> dict[str, Any]:
+    """Return the facts of `InputsCompared`.
+
+    Raises:
+        Refused: a check was not possible, and the others found nothing.
+    """
+    facts: dict[str, Any] = {}
+    refusals: list[Refused] = []
+    for check in (influence, positions, ends):
+        try:
+            found: Any = check(trial)
+        except Refused as refused:
+            refusals.append(refused)
+        else:
+            facts |= {name: getattr(found, name) for name in type(found).__slots__}
+    if refusals and not any(value for name, value in facts.items() if name != "inputs"):
+        raise refusals[0]
+    return facts
+
+
 def battery(
     trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
 ) -> list[Event]:
@@ -154,17 +174,8 @@ def battery(
         events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
 
     def inputs() -> None:
-        (count, _), facts, refusals = trial.call.rows(trial.scene.torch), dict[str, Any](), list[Refused]()
-        for check in (influence, positions, ends):
-            try:
-                found: Any = check(trial)
-            except Refused as refused:
-                refusals.append(refused)
-            else:
-                facts |= {name: getattr(found, name) for name in type(found).__slots__}
-        if refusals and not any(value for name, value in facts.items() if name != "inputs"):
-            raise refusals[0]
-        events.append(InputsCompared(model=model, samples=count, site=site, **facts))
+        count, _ = trial.call.rows(trial.scene.torch)
+        events.append(InputsCompared(model=model, samples=count, site=site, **_inputs(trial)))
 
     def each() -> None:
         found, training = arguments(trial), not evaluated

@@ -1,4 +1,4 @@
-"""Check: a collate function puts the parts of its batch in orders of their own.
+"""Check: a collate function moves a part of its batch, and leaves the others in place.
 
 The same samples are joined again in another order. A collate function that sorts the inputs by their length, and leaves
 the labels where they are, then pairs them in another way.

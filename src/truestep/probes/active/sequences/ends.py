@@ -35,7 +35,7 @@ class Ends:
 
 
 def ends(trial: Trial) -> Ends:
-    """Return the samples whose results are equal, since a position is read that holds only zeros for them.
+    """Return the samples with equal results, since a position is read that holds only zeros for them.
 
     Raises:
         Refused: the copy cannot be called.

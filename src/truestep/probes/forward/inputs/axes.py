@@ -1,4 +1,4 @@
-"""Inputs of convolutions whose memory was read in another order of the axes.
+"""Inputs of convolutions with their memory read in another order of the axes.
 
 ``reshape(-1, 3, 32, 32)`` of rows of height, width and channel raises no error. The numbers of such an image, read
 again in the order in which they were stored, are smooth; those of an image, read in any other order, are not. Classes
