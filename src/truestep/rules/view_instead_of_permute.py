@@ -86,7 +86,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no view mixes the samples of a batch"
-    cause = "view"
+    causes = frozenset({"view"})
 
     def __init__(self) -> None:
         super().__init__()
