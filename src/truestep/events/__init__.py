@@ -72,6 +72,7 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
+    AxesRead,
     BatchStatisticsTaken,
     FirstNormRead,
     FirstStatisticsUsed,
@@ -121,6 +122,7 @@ from truestep.events._ranks import (
     WeightsRead,
 )
 from truestep.events._rows import (
+    CollatedAgain,
     LabelsRead,
     PartUnused,
     ResultRowsScored,
@@ -163,6 +165,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",
@@ -174,6 +177,7 @@ __all__ = [
     "ChoiceRead",
     "ClassFigureRead",
     "ClassesTrained",
+    "CollatedAgain",
     "CollectiveCalled",
     "CopyUnchanged",
     "DerivativeCompared",
