@@ -1,6 +1,5 @@
 """Rates that a script computes, in the source and in the variables of its loop."""
 
-import sys
 import textwrap
 
 import pytest
@@ -88,8 +87,7 @@ def test_an_optimizer_of_the_program_may_read_its_attribute():
     assert not [event for event in events if isinstance(event, RateComputed)]
 
 
-def test_names_of_rates(tmp_path):
-    for name, count in (("new_lr", 1), ("learning_rate", 1), ("effective_lr", 0), ("lr_scale", 0)):
-        found = rates(tmp_path, "pass", LOOP.replace("lr = 0.1 *", f"{name} = 0.1 *"))
-        assert len({event.name for event in found}) == count, name
-    assert sys.modules.get("train_here") is None
+@pytest.mark.parametrize(("name", "count"), [("new_lr", 1), ("learning_rate", 1), ("effective_lr", 0), ("lr_scale", 0)])
+def test_names_of_rates(tmp_path, name, count):
+    found = rates(tmp_path, "pass", LOOP.replace("        lr = 0.1 *", f"        {name} = 0.1 *"))
+    assert len({event.name for event in found}) == count
