@@ -1,4 +1,4 @@
-from truestep.events import RowsPaired, Site
+from truestep.events import PartnersScored, RowsPaired, Site
 from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
 from truestep.testing import judge
 
@@ -55,3 +55,17 @@ def test_orders_that_come_by_chance_need_more_steps():
     assert found(*[order(chance=-2.0)] * 4) == []
     assert len(found(*[order(chance=-2.0)] * 6)) == 1
     assert found(*[order(chance=-2.0)] * 4, order(equal=True)) == []
+
+
+def test_partners_of_a_contrastive_loss_that_are_others():
+    def score(*other, symmetric=True):
+        return [PartnersScored(site=LOSS, rows=64, other=one, symmetric=symmetric) for one in other]
+
+    (finding,) = found(*score(True, True, True))
+    assert finding.primary.site == LOSS
+    assert finding.message == "the partners in the contrastive loss are other samples"
+    assert "the other half of its 64 rows" in finding.cost
+    (finding,) = found(*score(True, True, True, symmetric=False))
+    assert "of its own row" in finding.cost
+    for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
+        assert found(*score(*seen)) == []

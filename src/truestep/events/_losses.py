@@ -98,6 +98,8 @@ class PartnersScored(Event):
     for a symmetric matrix, else the one of the same number."""
     symmetric: bool = False
     """Whether rows and columns of the scores are the same samples."""
+    columns: bool = False
+    """Whether the scores are products of vectors that are normalised over the samples, not each for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,8 +18,8 @@ class BatchPartsEqual(Rule):
     variables of one function hold them. Reports two variables if at least nine of ten rows are equal, at three sampled
     steps and in all others, although each has its own memory: an environment that is reset has other rows between.
     Also reports a batch of which the first half equals the second, if the results of the model for both halves are
-    equal too; and a contrastive cross entropy, differentiated alone, in which all partners have one score at all sampled
-    steps, the largest of all, as a normalised vector has it with itself.
+    equal too; and a contrastive cross entropy, differentiated alone, in which all partners have one score at all
+    sampled steps, the largest of all, as a normalised vector has it with itself.
 
     Why it matters
     --------------
@@ -68,7 +68,7 @@ class BatchPartsEqual(Rule):
         self._equal: dict[tuple[str, str], int] = {}
         """Names of two parts to the number of sampled steps at which they were equal; -1 after any other."""
         self._itself: dict[Site | None, int] = {}
-        """Line of a contrastive loss to the sampled steps at which all partners had the largest score; -1 after others."""
+        """Line of a contrastive loss to the sampled steps at which all partners scored highest; -1 after others."""
         self._losses: set[Site | None] = set()
         """Lines of losses with a gradient since the last backward pass."""
 

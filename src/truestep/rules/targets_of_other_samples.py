@@ -17,8 +17,8 @@ class TargetsOfOtherSamples(Rule):
     Compares, at sampled steps, the rows of the model's input and of the targets of its loss, by value, with the
     batch that a DataLoader gave, and with the tables that variables hold. Reports a line if the targets are
     those of other samples at three sampled steps, and not by chance: another order of the batch, or other indices.
-    Also reports a contrastive cross entropy in which, at all sampled steps, three of four samples are more similar to the
-    sample of the same number, or at the same place of the other half of the batch, than to the partner they are given.
+    Also reports a contrastive cross entropy in which, at all sampled steps, three of four samples are more similar to
+    the sample of the same number, or at the same place of the other half of the batch, than to their partner.
 
     Why it matters
     --------------
@@ -65,7 +65,7 @@ class TargetsOfOtherSamples(Rule):
         self._equal: set[str] = set()
         """Tables with targets that were once those of the inputs."""
         self._partners: dict[Site | None, int] = {}
-        """Line of a contrastive loss to the sampled steps at which the partners were others; -1 after the usual ones."""
+        """Line of a contrastive loss to the sampled steps at which the partners were others; -1 after usual ones."""
         self._differ: dict[tuple[Site | None, str], tuple[int, float]] = {}
         """Line and table to the sampled steps at which rows differed: their number, and the probability by chance."""
 

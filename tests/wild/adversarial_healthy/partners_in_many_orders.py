@@ -1,4 +1,4 @@
-"""Contrastive losses: interleaved views, two directions, a queue, a shuffled one-shot task, and scores that only spread."""
+"""Contrastive losses: interleaved views, two directions, a queue, a one-shot task, and scores that only spread."""
 
 import torch
 from torch import nn

@@ -74,7 +74,7 @@ def _of_frame(frame: FrameType, torch: Any) -> list[tuple[str, float, Site]]:
     code = frame.f_code
     function = bool(code.co_flags & inspect.CO_OPTIMIZED)
     names = variables(frame) if function else frame.f_globals
-    found = [(name, names.get(name), site) for name, site in _computed(code).items()]
+    found: list[tuple[str, Any, Site]] = [(name, names.get(name), site) for name, site in _computed(code).items()]
     for name, value in list(names.items())[:_OBJECTS]:
         kind = type(value)
         if kind.__module__ != frame.f_globals.get("__name__") or issubclass(
