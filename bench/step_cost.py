@@ -2,6 +2,7 @@
 
 Each round times a block of plain steps and a block of supervised ones of the same loop; the ratio is the median over
 rounds of one round's two figures, so that a busy machine slows both. Close reading (at sampled steps) is timed apart.
+The last column counts TrueStep's functions that a step enters, which no other program affects.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 
 import torch
 from torch import nn
 
+import truestep
 from truestep.probes import Listener, Scene, all_probes
 from truestep.rules import all_rules
 from truestep.supervision.judge import Judge
@@ -169,6 +173,9 @@ def compare(name: str, loop: Loop, rounds: int, seconds: float) -> dict[str, obj
         ratios.append(supervised / plain)
         plains.append(plain)
         costs.append(supervised - plain)
+    with supervision:
+        _warm(loop, supervision)
+        calls = _calls(loop, block)
     errors = [*supervision.scene.errors, *supervision.judge.errors]
     return {
         "loop": name,
@@ -176,6 +183,7 @@ def compare(name: str, loop: Loop, rounds: int, seconds: float) -> dict[str, obj
         "cost_us": round(statistics.median(costs) * 1e6, 1),
         "ratio": round(statistics.median(ratios), 4),
         "ratio_of_best": round(min(p + c for p, c in zip(plains, costs, strict=True)) / min(plains), 4),
+        "calls": calls,
         "rounds": rounds,
         "steps_a_round": block,
         "errors": len(errors),
@@ -197,6 +205,22 @@ def _time(loop: Loop, block: int) -> float:
     return (time.process_time() - begun) / block
 
 
+def _calls(loop: Loop, block: int) -> float:
+    """Return the number of functions of TrueStep that a step enters, the mean over a block."""
+    package, entered = str(Path(truestep.__file__).parent), 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal entered
+        entered += event == "call" and frame.f_code.co_filename.startswith(package)
+
+    sys.setprofile(count)
+    try:
+        loop(block)
+    finally:
+        sys.setprofile(None)
+    return round(entered / block, 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
@@ -215,14 +239,14 @@ def main() -> None:
         "transformer, compiled": lambda: transformer(compiled=True),
     }
     rows = []
-    print(f"{'loop':33}{'plain us':>10}{'cost us':>10}{'ratio':>9}{'of best':>9}")
+    print(f"{'loop':33}{'plain us':>10}{'cost us':>10}{'ratio':>9}{'of best':>9}{'calls':>8}")
     for name, build in loops.items():
         if options.only and name not in options.only:
             continue
         row = compare(name, build(), options.rounds, options.seconds)
         rows.append(row)
         print(
-            f"{name:33}{row['plain_us']:>10}{row['cost_us']:>10}{row['ratio']:>9}{row['ratio_of_best']:>9}"
+            f"{name:33}{row['plain_us']:>10}{row['cost_us']:>10}{row['ratio']:>9}{row['ratio_of_best']:>9}{row['calls']:>8}"
             + (" errors!" * bool(row["errors"]))
         )
     if options.save:

@@ -113,6 +113,8 @@ class PaddingRead(Event):
     """Padding index of the embedding, which has as many entries as there are classes."""
     share: int = 0
     """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
+    alone: bool = False
+    """Whether no other target counts, although there are others: a mask by hand left them out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,10 +9,10 @@ from truestep.rules._rule import Progress, Rule
 
 
 class SamplesMixed(Rule):
-    """Base class of rules for one cause of mixed samples within a batch."""
+    """Base class of rules for causes of mixed samples within a batch."""
 
-    cause: ClassVar[str]
-    """The cause, as `SamplesCompared` names it."""
+    causes: ClassVar[frozenset[str]]
+    """The causes, as `SamplesCompared` names them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class SamplesMixed(Rule):
                 self._called[event.model] = event.site
             case CheckSkipped(check="samples"):
                 self._skipped = event.reason
-            case SamplesCompared(cause=self.cause) if self._in_any_order(event, run):
+            case SamplesCompared(cause=cause) if cause in self.causes and self._in_any_order(event, run):
                 self.mixed(event, run)
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:

@@ -18,6 +18,9 @@ class BatchChangesOutput(SamplesMixed):
     one that gets the same values for the sample and returns others: a mean, maximum, sum, norm or attention over the
     first dimension, an index into it, or a linear layer that takes samples for features, as after a wrong transpose.
 
+    Also reports a table that is read along the batch: all samples of a batch are the same, their results differ, and an
+    operation adds to each sample the row of a parameter or buffer at its place, such as an encoding of positions.
+
     Why it matters
     --------------
     The first dimension of a batch is that of the samples, and nearly every operation with a wrong ``dim`` has a shape
@@ -60,20 +63,34 @@ class BatchChangesOutput(SamplesMixed):
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no operation runs over the samples"
-    cause = "operation"
+    causes = frozenset({"operation", "place"})
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         if event.model not in self._several:
             return
         name, chosen = run.model_name(event.model), event.kind == "select"
-        operation = "an index" if chosen else f"`{event.kind}`"
         call = self._called.get(event.model)
+        related = () if call is None else (Mark(call, "the call"),)
+        if event.cause == "place":
+            self.report(
+                event.site,
+                f"each sample gets the row of `{event.kind}` at its place in the batch",
+                run=run,
+                label=f"adds {event.samples} rows of the table to {event.samples} samples, one to each",
+                related=related,
+                cost=f"on a copy of `{name}`, equal samples of one batch got different results",
+                help="read the table along the sequence: with the batch first, that is the second dimension",
+                unit="checks",
+                key=(event.site, event.kind),
+            )
+            return
+        operation = "an index" if chosen else f"`{event.kind}`"
         self.report(
             event.site,
             f"{operation} in `{name}` {'takes one of' if chosen else 'runs over'} the samples of a batch",
             run=run,
             label=f"{'selects' if chosen else 'runs'} along the dimension of the {event.samples} samples",
-            related=() if call is None else (Mark(call, "the call"),),
+            related=related,
             cost="on a copy, the result for a sample changed with the other samples of its batch",
             help="name the dimension that is meant: the first one is that of the samples",
             unit="checks",

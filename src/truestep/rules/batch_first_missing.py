@@ -63,7 +63,7 @@ class BatchFirstMissing(SamplesMixed):
     watches = (SamplesCompared, CheckSkipped, ModelCalled)
     needs = (SamplesCompared,)
     asks = "no layer reads samples as a sequence"
-    cause = "batch_first"
+    causes = frozenset({"batch_first"})
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         name, length = run.model_name(event.model), event.before[1]

@@ -63,7 +63,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no view mixes the samples of a batch"
-    cause = "view"
+    causes = frozenset({"view"})
 
     def observe(self, event: Event, run: Progress) -> None:
         super().observe(event, run)

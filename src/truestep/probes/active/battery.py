@@ -27,8 +27,9 @@ from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref
 
-_BY_PLACE = frozenset({"batch_first", "view", "select", "linear"})
+_BY_PLACE = frozenset({"batch_first", "view", "select", "linear", "place"})
 """Causes, and operations, that take one sample for another; a mean or an attention can be meant for a set of points."""
+_MOST_SHIFT = 2
 
 
 class Batch:
@@ -66,10 +67,20 @@ class Batch:
             self._drawn[model] = row
 
     def is_drawn(self, model: int, rows: dict[Path, Any]) -> bool:
-        """Return True if rows without labels are those of a table that a model was trained on in any order."""
-        shape = tuple(next(iter(rows.values())).shape)
-        without = self.loader is None and self._scene.losses.labels != shape[0]
-        return without and self._drawn.get(model) == shape[1:]
+        """Return True if rows without labels are those of a table that a model was trained on in any order.
+
+        Sequences can be shorter than those of the table by the positions that a shift leaves out.
+        """
+        shape, row = tuple(next(iter(rows.values())).shape), self._drawn.get(model)
+        if row is None or self.loader is not None or self._scene.losses.labels == shape[0]:
+            return False
+        return row == shape[1:] or (len(row) == 1 == len(shape) - 1 and 0 < row[0] - shape[1] <= _MOST_SHIFT)
+
+    def is_collated(self, rows: dict[Path, Any]) -> bool:
+        """Return True if rows with a label each are those of a loader with a collation of its own."""
+        shape = next(iter(rows.values())).shape
+        known = self.loader is not None and self._scene.loader == self.loader and not self._shapes
+        return known and self._scene.losses.labels == shape[0] not in shape[1:]
 
     def size(self) -> int:
         """Return the number of samples of the latest batch of the current loop over a loader; 0 without one."""
@@ -94,6 +105,8 @@ class Batch:
             raise Refused("its input is sparse")
         if self.loader is None and (self._scene.losses.labels == samples or self.is_drawn(model, rows)):
             return samples, rows
+        if self.is_collated(rows):
+            return samples, rows
         if self.loader is None or self._scene.loader != self.loader or len(shapes) < 2:
             raise Refused("its input is not a batch with labels")
         if any(not shape or shape[0] != samples for shape in shapes):
@@ -113,7 +126,8 @@ def _mixing(trial: Trial, model: int, batch: Batch) -> tuple[int, Mixing]:
     """
     count, rows = batch.samples(model, trial.call)
     found = compare(trial, count, rows)
-    if found.mixed and batch.is_drawn(model, rows) and _BY_PLACE.isdisjoint({found.cause, found.kind}):
+    uncertain = batch.is_drawn(model, rows) or batch.is_collated(rows)
+    if found.mixed and uncertain and _BY_PLACE.isdisjoint({found.cause, found.kind}):
         raise Refused("its rows can be a set of points")
     return count, found
 

@@ -1,5 +1,7 @@
 """The first operation of a model that runs over the samples of a batch, such as a mean over the first dimension.
 
+`ByPlace` finds another one: it adds a row of a table to each sample by the place of the sample in the batch.
+
 Two runs of a copy are recorded, operation by operation: one on the batch, one on a batch in which all samples but one
 are replaced. An operation mixes samples if its arguments have the same values for that sample in both runs, and its
 result does not.
@@ -22,6 +24,8 @@ _MISTAKES = frozenset({
     "normalize", "select", "scaled_dot_product_attention",
 })  # fmt: skip
 """Operations over samples that are seldom intended; products and gathers serve graphs, memories and contrasts."""
+
+_JOINING = frozenset({"add", "__add__", "__radd__", "add_", "__iadd__", "mul", "__mul__", "__rmul__", "cat", "concat"})
 
 Slices = dict[int, Any]
 """Dimension with the length of the batch, to the values of the sample along it."""
@@ -155,3 +159,58 @@ def _equal(one: Any, two: Any) -> bool:
     one, two = one.double(), two.double()
     size = float(one.abs().max()) if one.numel() else 0.0
     return not one.numel() or float((one - two).abs().max()) <= _EQUAL * size
+
+
+class ByPlace:
+    """Records the first operation that gives equal samples different rows of a table, by their place in the batch.
+
+    Args:
+        scene: the scene.
+        copy: the copy of the model, with its parameters and buffers.
+        samples: number of samples in the batch, which are all equal.
+    """
+
+    def __init__(self, scene: Scene, copy: Any, samples: int) -> None:
+        self._scene, self._samples = scene, samples
+        held = (*copy.named_parameters(), *copy.named_buffers())
+        self._tables = {id(value): name for name, value in held if value.dim() > 1 and value.shape[0] > samples}
+        self._looked_up: dict[int, tuple[Any, str]] = {}
+        """Identity of a result of an embedding to it and the name of the table."""
+        self.table = ""
+        self.site: Site | None = None
+
+    def mode(self) -> Any:
+        """Return a torch function mode that records."""
+        recorder = self
+
+        class Operations(self._scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+                result = function(*args, **(kwargs or {}))
+                if not recorder.table:
+                    recorder.made(str(getattr(function, "__name__", "")), args, result)
+                return result
+
+        return Operations()
+
+    def made(self, name: str, args: Any, result: Any) -> None:
+        """Handle one operation."""
+        tensor = self._scene.torch.Tensor
+        if name == "embedding":
+            found = [self._tables[id(value)] for value in args if id(value) in self._tables]
+            if found and isinstance(result, tensor) and self._differs(result):
+                self._looked_up[id(result)] = result, found[0]
+        elif name in _JOINING:
+            parts = [value for value in (args[0] if name.startswith("c") else args) if isinstance(value, tensor)]
+            rows = [value for value in parts if value.dim() > 1 and value.shape[0] == self._samples]
+            tables = [self._table_of(value) for value in rows if self._differs(value)]
+            if len(parts) == len(rows) > len(tables) > 0 and all(tables):
+                if len({value.dim() for value in rows}) == 1:
+                    self.table, self.site = tables[0], self._scene.site()
+
+    def _differs(self, value: Any) -> bool:
+        return bool(value.dim() > 1 and value.shape[0] == self._samples and (value != value[:1]).any())
+
+    def _table_of(self, value: Any) -> str:
+        """Return the name of the table that a tensor is a slice or a lookup of; empty for other tensors."""
+        whole = value if value._base is None else value._base
+        return self._tables.get(id(whole)) or self._looked_up.get(id(whole), (None, ""))[1]

@@ -184,8 +184,10 @@ class ActiveProbe(Probe):
             found = [] if others else self._pairing.tables(input)
             read = bool(found) and self._pairing.reads(target)
             self._rows.targets(site, sys._getframe(2), target, found, self._data.part(), read=read)
-        if whole and self.scene.sampling.step >= _TRAINED:
-            self._targets.computed(kind, site, sys._getframe(2), input, target)
+        if self.scene.sampling.step < _TRAINED:
+            return
+        self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
+        if whole:
             self._columns.computed(site, sys._getframe(2), target)
 
     @sees

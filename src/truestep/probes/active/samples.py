@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Path
+from truestep.probes.active.call import Call, Path
 from truestep.probes.active.copies import Refused
-from truestep.probes.active.over_samples import OverSamples, mixing
+from truestep.probes.active.over_samples import ByPlace, OverSamples, mixing
 from truestep.probes.active.trial import Trial
 from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
@@ -44,7 +44,7 @@ class Mixing:
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first", "view", "softmax" or "operation"; empty if the cause is unknown."""
+    """"batch_first", "view", "softmax", "operation" or "place"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -88,7 +88,24 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         found = Mixing(cause="operation" if name else "", kind=name, site=site)
     if mixed or found.cause == "batch_first":
         return replace(found, mixed=mixed)
-    return watcher.scrambled or Mixing()
+    certain = not any(samples in value.shape[1:] for value in rows.values())
+    return watcher.scrambled or (_placed(trial, alike, other, plain) if certain else Mixing())
+
+
+def _placed(trial: Trial, alike: Call, other: Any, plain: Any) -> Mixing:
+    """Return the operation that adds rows of a table to equal samples, if their results differ.
+
+    Args:
+        trial: a copy of the model.
+        alike: its call on equal samples.
+        other: their results.
+        plain: the results of the samples of the batch.
+    """
+    if not differ(other, other[:1].expand_as(other), plain):
+        return Mixing()
+    record = ByPlace(trial.scene, trial.copy, len(plain))
+    trial.run(_SEED, alike, mode=record.mode())
+    return Mixing(mixed=True, cause="place", kind=record.table, site=record.site) if record.table else Mixing()
 
 
 def scrambled(trial: Trial, samples: int) -> Mixing | None:

@@ -113,13 +113,15 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
     return found
 
 
-def look(trial: Trial, tokens: Tokens, classes: int) -> Ahead:
+def look(trial: Trial, tokens: Tokens, classes: int, whole: bool = True) -> Ahead:
     """Return whether the output for a target depends on it.
 
     Args:
         trial: a copy of the model, with the arguments of its call.
         tokens: the argument with the targets.
         classes: size of the last dimension of the result.
+        whole: False if the program can leave targets out, such as those of a prefix that the model may read: then a
+            late one must be read too.
 
     Raises:
         Refused: the check is not possible.
@@ -143,7 +145,7 @@ def look(trial: Trial, tokens: Tokens, classes: int) -> Ahead:
             raise
         record.by_size(length)
     used, reads = [], []
-    for at in (length // 3, length // 2):
+    for at in (length // 3, length // 2, *(() if whole else (_last(value.movedim(time, 1)),))):
         other = value.clone()
         line = other.select(time, at)
         line.copy_(line.roll(1) if bool((line != line.roll(1)).any()) else value.select(time, at - 1))
@@ -154,6 +156,13 @@ def look(trial: Trial, tokens: Tokens, classes: int) -> Ahead:
         out = scores(changed, record.cutting())
         reads.append(_differ(*(part.select(time, at - tokens.shift) for part in (plain, out))))
     return Ahead(tokens.shift, any(used), all(reads), record.site if tokens.shift > 0 else None)
+
+
+def _last(value: Any) -> int:
+    """Return the last position but one at which a quarter of the rows have not ended in padding."""
+    padded = (value == value[:, -1].mode().values).flip(1).int().cumprod(1).sum(1)  # positions at the end of each row
+    going = value.shape[1] - padded.sort().values[len(padded) // 4]
+    return max(1, min(int(going), int(value.shape[1])) - 2)
 
 
 def _by_position(results: list[Any], shape: tuple[int, ...], time: int, classes: int) -> Any:

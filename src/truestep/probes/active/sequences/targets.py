@@ -49,6 +49,8 @@ class _Loss:
     site: Site | None
     made: Site | None
     """Line that makes the target."""
+    whole: bool
+    """False for a loss of each target, of which the program can leave some out."""
 
 
 class TargetsRead:
@@ -89,8 +91,8 @@ class TargetsRead:
         except Refused:
             return
 
-    def computed(self, kind: str, site: Site | None, frame: FrameType, input: Any, target: Any) -> None:
-        """Handle a loss of training."""
+    def computed(self, kind: str, site: Site | None, frame: FrameType, input: Any, target: Any, *, whole: bool) -> None:
+        """Handle a loss of training; ``whole`` is False for a loss of each target."""
         inside = self._scene.depth.inside == _IN_A_MODEL
         if kind not in _KINDS or not (inside or self._call) or input.dim() != target.dim() + 1:
             return
@@ -98,7 +100,7 @@ class TargetsRead:
             return
         second = input.detach()[1].clone() if input.dim() == _RANK - 1 else None
         made = target_made_at(self._scene, frame, site)
-        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site, made)
+        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site, made, whole)
         if inside:
             self._inside = loss
         else:
@@ -128,7 +130,7 @@ class TargetsRead:
                         continue
                     with restored_states.kept(scene.torch):
                         trial = Trial(scene, copy_of(module, scene), made.call)
-                        found.append((tokens, False, look(trial, tokens, loss.classes)))
+                        found.append((tokens, False, look(trial, tokens, loss.classes, loss.whole)))
         except Refused as refused:
             reason = f"the model was not checked: {refused}"
             scene.emit(CheckSkipped(check="targets", reason=reason))

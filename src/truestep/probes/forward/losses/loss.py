@@ -17,6 +17,7 @@ from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.classes import count_classes
+from truestep.probes.forward.losses.counted_targets import CountedTargets
 from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, ignored_index, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
@@ -59,6 +60,7 @@ class LossProbe(Probe):
         self._labels = Targets(self.scene)
         self._counts = LabelCounts(self.scene)
         self._own = OwnTargets(self.scene)
+        self._counted = CountedTargets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -169,6 +171,8 @@ class LossProbe(Probe):
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
+        if sampled and grad and origin and kind in _OF_CLASSES and reduction == "none" and not is_transformed(input):
+            self._counted.look(kind, site, input, target)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
