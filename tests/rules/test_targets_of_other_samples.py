@@ -1,4 +1,4 @@
-from truestep.events import CollatedAgain, RowsPaired, Site
+from truestep.events import CollatedAgain, PartnersScored, RowsPaired, Site
 from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
 from truestep.testing import judge
 
@@ -74,3 +74,17 @@ def test_parts_that_no_loss_pairs_and_parts_that_stay_together_are_quiet():
     apart = RowsPaired(model=0, table="x", other="z", rows=32, batch=True, equal=True, site=LOSS)
     together = CollatedAgain(loader=1, function="collate")
     assert found(CROSSED, apart) == found(CROSSED) == found(together, PAIRED) == []
+
+
+def test_partners_of_a_contrastive_loss_that_are_others():
+    def score(*other, symmetric=True):
+        return [PartnersScored(site=LOSS, rows=64, other=one, symmetric=symmetric) for one in other]
+
+    (finding,) = found(*score(True, True, True))
+    assert finding.primary.site == LOSS
+    assert finding.message == "the partners in the contrastive loss are other samples"
+    assert "the other half of its 64 rows" in finding.cost
+    (finding,) = found(*score(True, True, True, symmetric=False))
+    assert "of its own row" in finding.cost
+    for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
+        assert found(*score(*seen)) == []

@@ -235,6 +235,7 @@ class SampleUsed(Event):
 
     absent: ClassVar[str] = "no sample of a distribution with gradients"
     kind: str = "Normal"
+    """Class of the distribution, or "torch.normal", a function that draws without a gradient."""
     parameters: tuple[int, ...] = ()
     """Parameters of the module."""
     site: Site | None = None

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import CollatedAgain, Event, RowsPaired, Site
+from truestep.events import CollatedAgain, Event, PartnersScored, RowsPaired, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -17,6 +17,8 @@ class TargetsOfOtherSamples(Rule):
     Compares, at sampled steps, the rows of the model's input and of the targets of its loss, by value, with the
     batch that a DataLoader gave, and with the tables that variables hold. Reports a line if the targets are
     those of other samples at three sampled steps, and not by chance: another order of the batch, or other indices.
+    Also reports a contrastive cross entropy in which, at all sampled steps, three of four samples are more similar to
+    the sample of the same number, or at the same place of the other half of the batch, than to their partner.
 
     Calls the collate function of a loader again, on copies of the same samples in another order. Reports it if a loss
     pairs two parts of its batches that then belong together in another way, although each part has the same rows.
@@ -63,7 +65,7 @@ class TargetsOfOtherSamples(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (CollatedAgain, RowsPaired)
+    watches = (CollatedAgain, RowsPaired, PartnersScored)
     needs = (RowsPaired,)
     explains = ("loss-at-chance",)
     asks = "inputs and targets are of the same rows"
@@ -76,6 +78,8 @@ class TargetsOfOtherSamples(Rule):
         """Parts of batches that a loss pairs by their places, with its line."""
         self._equal: set[str] = set()
         """Tables with targets that were once those of the inputs."""
+        self._partners: dict[Site | None, int] = {}
+        """Line of a contrastive loss to the sampled steps at which the partners were others; -1 after usual ones."""
         self._differ: dict[tuple[Site | None, str], tuple[int, float]] = {}
         """Line and table to the sampled steps at which rows differed: their number, and the probability by chance."""
 
@@ -91,6 +95,8 @@ class TargetsOfOtherSamples(Rule):
             self._paired.setdefault(tuple(sorted((event.table, event.other))), event.site)
         for pair in self._crossed.keys() & self._paired.keys():
             self._collated(pair, self._crossed[pair], run)
+        if isinstance(event, PartnersScored):
+            self._scored(event, run)
         if not isinstance(event, RowsPaired):
             return
         key = event.site, event.other
@@ -136,6 +142,26 @@ class TargetsOfOtherSamples(Rule):
             key=pair,
         )
         draft.count = 1
+
+    def _scored(self, event: PartnersScored, run: Progress) -> None:
+        before = self._partners.get(event.site, 0)
+        self._partners[event.site] = count = before + 1 if event.other and before >= 0 else -1
+        if count < 0:
+            self.withdraw(event.site)
+        if count < _LEAST_STEPS:
+            return
+        usual = f"at the same place of the other half of its {event.rows} rows" if event.symmetric else "of its own row"
+        draft = self.report(
+            event.site,
+            "the partners in the contrastive loss are other samples",
+            run=run,
+            label="its classes are the columns of other samples",
+            cost=f"three of four samples have a higher score with the sample {usual}",
+            help="number the partners in the order of the rows and columns",
+            unit="losses read",
+            key=event.site,
+        )
+        draft.count = draft.total = count
 
 
 def _is_enough(count: int, chance: float) -> bool:
