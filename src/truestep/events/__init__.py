@@ -60,6 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
+from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -173,6 +174,8 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "ChoiceRead",
+    "ClassFigureRead",
     "ClassesTrained",
     "CollatedAgain",
     "CollectiveCalled",
@@ -184,6 +187,7 @@ __all__ = [
     "EmbeddingRead",
     "EvaluationLossRead",
     "Event",
+    "FigureOfTest",
     "FigureRead",
     "FirstNormRead",
     "FirstStatisticsUsed",
@@ -218,6 +222,7 @@ __all__ = [
     "LoaderUnread",
     "LoopRead",
     "LossComputed",
+    "LossFigureRead",
     "LossFollowed",
     "LossNotFinite",
     "LossRead",

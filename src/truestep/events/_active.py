@@ -160,12 +160,13 @@ class ResultCompared(Event):
     model: int
     how: str = ""
     """Mistake of the comparison: "broadcast" (each prediction with each target), "one", "samples" or "all" (the
-    prediction is chosen over one number, over the samples or over everything), "scores" (scores for classes), "rows"
-    (targets of other samples), "threshold" (a middle between 0 and 1, for results of any size); of a figure: "means"
-    or "counts" (means of batches, or counts, divided by samples, or by batches), "first" (the loop ends in its first
-    pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of the
-    predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the targets),
-    "padding" (padded positions count), "itself" (equal values on both sides); empty without a mistake."""
+    prediction is chosen over one number, over the samples or over everything), "least" (the smallest scores are
+    chosen), "scores" (scores for classes), "rows" (targets of other samples), "threshold" (a middle between 0 and 1,
+    for results of any size); of a figure: "means" or "counts" (means of batches, or counts, divided by samples, or by
+    batches), "tensors" (sums divided by the number of tensors that hold the samples), "first" (the loop ends in its
+    first pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of
+    the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
+    targets), "padding" (padded positions count), "itself" (equal values on both sides); empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()

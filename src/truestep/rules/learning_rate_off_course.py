@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.accounts import Segment
 from truestep.events import Event, LearningRateRead, OptimizerBuilt, OptimizerStepped, RunEnded
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.rules._syntax.steps import schedules
+from truestep.syntax import Program, Suspicion
 
 _LEAST_UPDATES = 10
 _GONE = 1e-6
@@ -28,6 +32,8 @@ class LearningRateOffCourse(Rule):
     - rates that fell below a millionth of their largest value in the first half of the updates, and stayed there;
     - rates that rose in proportion to the updates for the whole run, and ended far below the rate of the optimizer;
     - groups that keep the largest rate of the others, while the script sets these along a course.
+
+    The syntax shows a rate that the loop computes and prints, in a file that sets none.
 
     Why it matters
     --------------
@@ -69,6 +75,10 @@ class LearningRateOffCourse(Rule):
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
     explains = ("loss-at-chance",)
     leads_to = ("loss-never-changes", "nan-or-inf")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return schedules.rate_never_set(program)
 
     def observe(self, event: Event, run: Progress) -> None:
         """Judge at the end: the account has the rates."""

@@ -196,6 +196,11 @@ class ActiveProbe(Probe):
             self._columns.computed(site, sys._getframe(2), target)
 
     @sees
+    def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
+        """Handle the result of a loss on classes without gradients."""
+        self._comparisons.lost(value, target, ignored, reduction)
+
+    @sees
     def _follow(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         """Follow the gradient of a result, at sampled steps."""
         if not self.scene.coast.on:
