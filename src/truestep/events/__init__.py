@@ -72,6 +72,7 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
+    AxesRead,
     BatchStatisticsTaken,
     FirstNormRead,
     FirstStatisticsUsed,
@@ -94,6 +95,7 @@ from truestep.events._losses import (
     LossComputed,
     LossFollowed,
     PaddingRead,
+    PartnersScored,
     ProbabilitiesRead,
     TargetsMatched,
     TargetsTrained,
@@ -121,6 +123,7 @@ from truestep.events._ranks import (
     WeightsRead,
 )
 from truestep.events._rows import (
+    CollatedAgain,
     LabelsRead,
     PartUnused,
     ResultRowsScored,
@@ -150,6 +153,7 @@ from truestep.events._steps import (
     OptimizerStepped,
     PaceRead,
     ParametersUnchanged,
+    RateComputed,
     RowsEqual,
     ScalerStepped,
     ScalerUpdated,
@@ -163,6 +167,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",
@@ -174,6 +179,7 @@ __all__ = [
     "ChoiceRead",
     "ClassFigureRead",
     "ClassesTrained",
+    "CollatedAgain",
     "CollectiveCalled",
     "CopyUnchanged",
     "DerivativeCompared",
@@ -240,6 +246,7 @@ __all__ = [
     "ParametersAdded",
     "ParametersUnchanged",
     "PartUnused",
+    "PartnersScored",
     "PartsClipped",
     "PartsCompared",
     "PlainStateCompared",
@@ -247,6 +254,7 @@ __all__ = [
     "PlainTensorKept",
     "ProbabilitiesRead",
     "ProcessStarted",
+    "RateComputed",
     "ReplicaRead",
     "ReplicaWrapped",
     "ResultCompared",

@@ -74,6 +74,12 @@ class InputsCompared(Event):
     """Whether the results depend on the first sample of the batch, and not on the last nor on one in the middle."""
     first: str = ""
     """Argument with sequences if the results depend on its first position, and on no other; else empty."""
+    unused: bool = False
+    """Whether results of operations over all positions reach the line ``ends``, and only those of the first pass it."""
+    blank: int = 0
+    """Number of samples with one result, since a position is read that holds only zeros for them."""
+    read_at: Site | None = None
+    """Line that reads this position."""
     only_padding: str = ""
     """Argument with tokens if the results depend on its padding, and on no other token; else empty."""
     ends: Site | None = None

@@ -82,6 +82,10 @@ class MetricMisreported(Rule):
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
     program calls one of a test, if it reads no samples with this name, and those with this name are never read.
 
+    The syntax shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
+    precision exchanged, labels and predictions exchanged, values compared with themselves, results of the last batch,
+    and means of batches divided by samples.
+
     Why it matters
     --------------
     Early stopping, the choice of the best model and every conclusion follow this number, and the training is not

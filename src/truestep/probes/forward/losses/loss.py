@@ -21,6 +21,7 @@ from truestep.probes.forward.losses.counted_targets import CountedTargets
 from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, ignored_index, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
+from truestep.probes.forward.losses.paired_scores import score_partners
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
 from truestep.seams.divided import is_divided
@@ -162,6 +163,8 @@ class LossProbe(Probe):
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
             self._own.look(kind, site, input, target)
+            if kind == "cross_entropy":
+                score_partners(scene, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
