@@ -12,7 +12,7 @@ from truestep.events._event import Event, Site
 class ClassFigureRead(Event):
     """After an evaluation, a value with the name of a figure of classes, such as recall, was new."""
 
-    absent: ClassVar[str] = "no recall, precision or F1 of an evaluation with known predictions"
+    absent: ClassVar[str] = "no recall or F1 score of an evaluation with known predictions"
     claim: str
     """"recall", "precision", "f1", "iou", "specificity" or "balanced" (the mean recall)."""
     name: str

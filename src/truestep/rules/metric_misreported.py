@@ -77,7 +77,7 @@ class MetricMisreported(Rule):
 
     Counts the predictions of each class in an evaluation: the largest scores of the result of each call, next to the
     variable beside it that holds the targets. Reports a value that is called a recall, a precision, an F1 score, an IoU
-    or the like if it is none of the usual forms of this figure, and is another one to six digits. Collects the losses
+    or the like if it differs from the usual forms of this figure, and is another one to six digits. Collects the losses
     of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
     program calls one of a test, if it reads no samples with this name, and those with this name are never read.

@@ -245,7 +245,7 @@ class Comparisons:
         return "broadcast" if wide == count * count else ""
 
     def _is_below_chance(self, predicted: Any, target: Any, classes: int) -> bool:
-        """Return True if targets are among the smallest scores more seldom than among any: they are no distances."""
+        """Return True if targets are among the smallest scores more seldom than by chance: distances differ."""
         rows = int(predicted.shape[0])
         if target.shape[0] != rows or target.numel() != rows or rows < _LEAST_ROWS or not classes:
             return False
