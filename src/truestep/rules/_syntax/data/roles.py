@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,11 +30,10 @@ def figures(program: Program, pattern: re.Pattern[str]) -> Iterator[Figure]:
     """Yield the expressions with names that match a pattern."""
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
-            last = key.rpartition(".")[2]
-            named = pattern.search(last.lower()) is not None
+            named = _is_named(key, pattern)
             for one in bindings:
                 if named and one.how == "=" and (value := part_of(one)) is not None:
-                    yield Figure(last, value, one.context, one.order)
+                    yield Figure(key.rpartition(".")[2], value, one.context, one.order)
                 if type(one.value) in _TEXTS and one.how == "=" and one.value is not None:
                     yield from _entries(one.value, one.context, one.order, pattern)
         for value, context, order in scope.returns:
@@ -44,6 +44,11 @@ def figures(program: Program, pattern: re.Pattern[str]) -> Iterator[Figure]:
     for call in program.method("print", "info", "write", "log", "append"):
         for value in call.arguments():
             yield from _entries(value, call.context, call.order, pattern)
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_named(key: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.search(key.rpartition(".")[2].lower()) is not None
 
 
 def _entries(value: ast.expr, context: Context, order: int, pattern: re.Pattern[str]) -> Iterator[Figure]:
