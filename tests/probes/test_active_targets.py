@@ -55,18 +55,43 @@ def unshifted(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
 
 
-@pytest.mark.parametrize("loss_of", [following, inside])
+def of_each(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    each = F.cross_entropy(model(tokens[:, :-1]).transpose(1, 2), tokens[:, 1:], reduction="none")
+    return (each * torch.linspace(0.5, 1, each.shape[1])).mean()
+
+
+@pytest.mark.parametrize("loss_of", [following, inside, of_each])
 def test_a_model_of_one_direction_does_not_read_its_targets(loss_of: Any) -> None:
     (event,) = compared(Reader(), loss_of)
     assert (event.shift, event.reads, event.crossed) == (1, False, False)
 
 
-@pytest.mark.parametrize("loss_of", [following, inside])
+@pytest.mark.parametrize("loss_of", [following, inside, of_each])
 def test_the_layer_of_two_directions_is_the_cause(loss_of: Any) -> None:
     event = compared(Reader(both=True), loss_of)[-1]
     assert (event.shift, event.reads) == (1, True)
     assert event.cause is not None
     assert event.cause.line == Reader.forward.__code__.co_firstlineno + 1
+
+
+def test_a_prefix_that_the_loss_leaves_out_may_be_read() -> None:
+    class Prefixed(nn.Module):
+        """Reads the first seven positions in both directions, and the others in one."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.out = nn.Embedding(SIZE, 8), nn.Linear(8, SIZE)
+            self.mix = nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            x, length = self.embed(tokens), tokens.shape[1]
+            hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
+            hidden[:, :7] = False
+            return self.out(x + self.mix(x, x, x, attn_mask=hidden)[0])  # type: ignore[no-any-return]
+
+    events = compared(Prefixed(), of_each)
+    assert events
+    assert not any(event.reads for event in events)
 
 
 def test_targets_that_are_not_shifted_are_read() -> None:

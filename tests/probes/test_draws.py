@@ -54,3 +54,50 @@ def test_the_distribution_of_independent_rows():
 )
 def test_other_samples(draw, loss):
     assert used(draw, loss=loss) == []
+
+
+def drawn(draw, extra=lambda mean, scale, z: 0.0):
+    """Return the events of three steps of an autoencoder with codes that a function draws."""
+    torch.manual_seed(0)
+    encoder, decoder, other = nn.Linear(5, 6), nn.Linear(3, 5), nn.Linear(3, 1)
+    parts = nn.ModuleList([encoder, decoder, other])
+    optimizer = torch.optim.SGD(parts.parameters(), lr=0.01)
+    with capture_events() as events:
+        for _ in range(3):
+            x = torch.randn(8, 5)
+            mean, log_scale = encoder(x).chunk(2, dim=1)
+            scale = log_scale.exp()
+            z = draw(mean, scale)
+            total = (decoder(z) - x).square().mean() + mean.square().mean() + scale.mean() + extra(mean, scale, other)
+            optimizer.zero_grad()
+            total.backward()
+            optimizer.step()
+    return [event for event in events if isinstance(event, SampleUsed)]
+
+
+def detached(mean, scale):
+    return torch.normal(mean.detach(), scale.detach())
+
+
+@pytest.mark.parametrize("draw", [lambda mean, scale: torch.normal(mean, scale), detached])
+def test_samples_of_a_function(draw):
+    events = drawn(draw)
+    assert {event.kind for event in events} == {"torch.normal"}
+    assert len(events) == 3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda mean, scale: mean + scale * torch.randn_like(scale),
+        lambda mean, scale: torch.normal(mean, 0.1),
+        lambda mean, scale: torch.normal(mean.detach() * 1, scale.detach() * 1),
+        lambda mean, scale: torch.normal(0.0, 1.0, mean.shape),
+    ],
+)
+def test_samples_of_a_function_without_a_trained_mean_and_spread(draw):
+    assert drawn(draw) == []
+
+
+def test_a_mean_that_another_trained_module_gets():
+    assert drawn(detached, extra=lambda mean, scale, other: other(mean).mean()) == []

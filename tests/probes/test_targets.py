@@ -121,3 +121,27 @@ def test_without_a_padding_index_of_the_classes_nothing_is_emitted(loss: Callabl
     with capture_events() as events:
         loss()
     assert not read(events, PaddingRead)
+
+
+@pytest.mark.parametrize(
+    ("weigh", "share", "alone"),
+    [
+        (lambda each, real: each.mean(), 44, False),
+        (lambda each, real: (each * real).sum() / real.sum(), 0, False),
+        (lambda each, real: each[real].mean(), 0, False),
+        (lambda each, real: (each * ~real).mean(), 100, True),
+        (lambda each, real: each[~real].sum(), 100, True),
+        (lambda each, real: (each * (1 + real)).mean(), 44, False),
+    ],
+    ids=["all", "a product", "an index", "an inverted product", "an inverted index", "weights"],
+)
+def test_a_mask_by_hand_is_read_from_the_gradient(
+    weigh: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], share: int, alone: bool
+) -> None:
+    with capture_events() as events:
+        each = F.cross_entropy(Reader()(TOKENS).transpose(1, 2), TOKENS, reduction="none")
+        assert not read(events, PaddingRead)
+        weigh(each, TOKENS != 2).backward()
+    (event,) = read(events, PaddingRead)
+    assert isinstance(event, PaddingRead)
+    assert (event.index, event.share, event.alone) == (2, share, alone)

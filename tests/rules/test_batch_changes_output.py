@@ -27,6 +27,13 @@ def test_an_index_takes_one_sample():
     assert finding.message == "an index in `net` takes one of the samples of a batch"
 
 
+def test_a_table_is_read_along_the_batch():
+    compared = SamplesCompared(model=1, samples=32, mixed=True, cause="place", kind="places.weight", site=LINE)
+    (finding,) = judge(BatchChangesOutput, [*MET, *TRAINED, compared])
+    assert finding.message == "each sample gets the row of `places.weight` at its place in the batch"
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.MEDIUM)
+
+
 @pytest.mark.parametrize(
     "compared",
     [

@@ -1,4 +1,4 @@
-from truestep.events import PartsCompared, Site
+from truestep.events import BackwardEnded, LossComputed, LossRead, PartnersScored, PartsCompared, RunEnded, Site
 from truestep.findings import Confidence
 from truestep.rules.batch_parts_equal import BatchPartsEqual
 from truestep.testing import judge
@@ -31,3 +31,30 @@ def test_parts_that_once_differ_are_quiet():
 
 def test_two_steps_are_too_few():
     assert judge(BatchPartsEqual, parts(True, True)) == []
+
+
+LOSS = Site("train.py", 20)
+
+
+def contrast(*itself, root="NllLossBackward0", beside=None):
+    """Return the events of contrastive losses in which partners are the samples themselves, and their passes."""
+    events = []
+    for one in itself:
+        losses = [LossComputed(kind="cross_entropy", input_from="DivBackward0", site=site) for site in (LOSS, beside)]
+        events += [losses[0], PartnersScored(site=LOSS, rows=32, itself=one), *([losses[1]] if beside else [])]
+        events += [LossRead(value=1.0, root=root), BackwardEnded()]
+    probe = [LossComputed(kind="cross_entropy", input_from="AddmmBackward0", site=CALL)]
+    return [*events, *probe, LossRead(value=1.0, root="NllLossBackward0"), BackwardEnded(), RunEnded(how="finished")]
+
+
+def test_partners_that_are_the_samples_themselves():
+    (finding,) = judge(BatchPartsEqual, contrast(True, True, True))
+    assert finding.primary.site == LOSS
+    assert finding.message == "the partner of each sample in the contrastive loss is the sample itself"
+
+
+def test_scores_with_themselves_beside_another_term_or_other_partners():
+    assert judge(BatchPartsEqual, contrast(True, True, True, root="AddBackward0")) == []
+    assert judge(BatchPartsEqual, contrast(True, True, True, beside=CALL)) == []
+    assert judge(BatchPartsEqual, contrast(True, True, True, False)) == []
+    assert judge(BatchPartsEqual, contrast(True, True)) == []

@@ -1,6 +1,14 @@
 import pytest
 
-from truestep.events import LearningRateRead, OptimizerBuilt, OptimizerStepped, RunEnded, SchedulerBuilt, Site
+from truestep.events import (
+    LearningRateRead,
+    OptimizerBuilt,
+    OptimizerStepped,
+    RateComputed,
+    RunEnded,
+    SchedulerBuilt,
+    Site,
+)
 from truestep.findings import Confidence
 from truestep.rules.learning_rate_off_course import LearningRateOffCourse
 from truestep.testing import judge
@@ -79,3 +87,36 @@ def test_a_warm_up_that_outlasts_the_run_is_found():
     exponential = [1e-5 * 2**number for number in range(8)]
     for rates in (far, held, exponential, rising[:4]):
         assert judge(LearningRateOffCourse, [*updates(*rates), END]) == []
+
+
+def computed(*rates, name="lr", place=Site("train.py", 7)):
+    """Return the events of steps with a constant rate of 0.1 beside rates that the script computes."""
+    read = [RateComputed(optimizer=1, name=name, rate=rate, site=place) for rate in rates]
+    steps = updates(*[0.1] * len(rates), site=None, between=5)[1:]
+    return [SGD, *[one for n, first in enumerate(read) for one in (first, *steps[6 * n : 6 * n + 6])]]
+
+
+def test_a_computed_rate_that_the_optimizer_never_gets():
+    (finding,) = judge(LearningRateOffCourse, [*computed(0.1, 0.05, 0.02), END])
+    assert finding.primary.site == Site("train.py", 7)
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the computed learning rate `lr` never reaches `optimizer`"
+    assert finding.cost == "the optimizer kept 0.1 in all 15 updates, while `lr` ran between 0.02 and 0.1"
+    (finding,) = judge(LearningRateOffCourse, [*computed(0.1, 0.05, 0.02, name="optimizer.lr", place=None), END])
+    assert finding.primary.site == BUILT
+
+
+def test_computed_rates_of_others():
+    other = [LearningRateRead(optimizer=2, rates=(rate,)) for rate in (0.1, 0.05)]
+    moving = [event for one in other for event in (one, OptimizerStepped(optimizer=2, fresh=1, observed=1))]
+    schedule = SchedulerBuilt(scheduler=1, optimizer=1)
+    unlike, constant, once = computed(0.8, 1.2, 1.5), computed(0.1, 0.1, 0.1), computed(0.1, 0.05)
+    for events in (
+        unlike,
+        constant,
+        once,
+        [*moving, *computed(0.1, 0.05, 0.02)],
+        [schedule, *computed(0.1, 0.05, 0.02)],
+    ):
+        assert judge(LearningRateOffCourse, [*events, END]) == []
+    assert judge(LearningRateOffCourse, [*computed(0.1, 0.05, 0.02), RunEnded(how="interrupted")]) == []

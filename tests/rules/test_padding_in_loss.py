@@ -32,6 +32,14 @@ def test_less_is_quiet(shares):
     assert judge(PaddingInLoss, [event for share in shares for event in look(share)]) == []
 
 
+def test_padding_alone_is_an_inverted_mask():
+    alone = [PaddingRead(kind="cross_entropy", site=LINE, index=3, share=100, alone=True), STEP]
+    (finding,) = judge(PaddingInLoss, alone * 3)
+    assert (finding.message, finding.severity) == ("the loss counts padding alone", Severity.ERROR)
+    assert finding.cost == "no real target changed the weights at 3 sampled steps"
+    assert judge(PaddingInLoss, [*alone * 2, *look(0), *alone]) == []
+
+
 def test_two_losses_are_judged_by_themselves():
     other = Site("train.py", 30, 8)
     events = [event for _ in range(3) for event in (*look(60), *look(10, other))]

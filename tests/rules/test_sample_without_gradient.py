@@ -22,3 +22,11 @@ def test_two_samples_are_quiet():
 
 def test_the_corrected_code_is_quiet():
     assert not judge(SampleWithoutGradient, [TapeRead(site=BACKWARD)] * 4)
+
+
+def test_a_sample_of_a_function():
+    (finding,) = judge(
+        SampleWithoutGradient, [SampleUsed(kind="torch.normal", parameters=(1,), site=Site("a.py", 3))] * 3
+    )
+    assert finding.message.startswith("`torch.normal` drops the gradient")
+    assert finding.help == "scale noise: `mean + scale * torch.randn_like(scale)`"

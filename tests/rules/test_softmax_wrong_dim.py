@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, SamplesCompared, Site
+from truestep.events import LossComputed, OptimizerStepped, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
@@ -90,3 +90,14 @@ def test_a_softmax_inside_a_model_over_its_samples_is_found():
     (finding,) = judge(SoftmaxWrongDim, [inside])
     assert finding.message == "a softmax inside `model` runs over the 24 samples of a batch"
     assert judge(SoftmaxWrongDim, [SamplesCompared(model=1, samples=24, mixed=True, cause="view", site=LINE)]) == []
+
+
+def test_vectors_that_are_normalised_over_the_samples():
+    def score(*columns):
+        return [PartnersScored(site=Site("train.py", 20), rows=64, columns=one) for one in columns]
+
+    (finding,) = judge(SoftmaxWrongDim, score(True, True, True))
+    assert finding.primary.site == Site("train.py", 20)
+    assert finding.message == "the vectors of the contrastive scores are normalised over the 64 samples of a batch"
+    for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
+        assert judge(SoftmaxWrongDim, score(*seen)) == []

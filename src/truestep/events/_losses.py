@@ -84,6 +84,25 @@ class ProbabilitiesRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartnersScored(Event):
+    """At a sampled step: scores of each sample with others, and its partner as the class, as in contrastive losses."""
+
+    absent: ClassVar[str] = "no cross entropy of scores between samples"
+    costly: ClassVar[bool] = True
+    site: Site | None = None
+    rows: int = 0
+    itself: bool = False
+    """Whether all partners have the same score, the largest of their rows, and most other scores are smaller."""
+    other: bool = False
+    """Whether three of four samples have a higher score with the usual partner: the one in the other half of the batch
+    for a symmetric matrix, else the one of the same number."""
+    symmetric: bool = False
+    """Whether rows and columns of the scores are the same samples."""
+    columns: bool = False
+    """Whether the scores are products of vectors that are normalised over the samples, not each for itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PaddingRead(Event):
     """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
 
@@ -94,6 +113,8 @@ class PaddingRead(Event):
     """Padding index of the embedding, which has as many entries as there are classes."""
     share: int = 0
     """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
+    alone: bool = False
+    """Whether no other target counts, although there are others: a mask by hand left them out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

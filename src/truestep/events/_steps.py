@@ -269,6 +269,21 @@ class LearningRateRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RateComputed(Event):
+    """At a sampled step: a learning rate that the script computes, and that only its log gets."""
+
+    absent: ClassVar[str] = "no learning rate that the script computes"
+    optimizer: int
+    """The optimizer of the step."""
+    name: str
+    """The variable or attribute with the rate; "optimizer.lr" and others for one that torch never reads."""
+    rate: float
+    """Rounded to six digits."""
+    site: Site | None = None
+    """Line that computes it; None if not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FreezeIgnored(Event):
     """At a sampled step: an attribute marks parameters as frozen, but they are trainable."""
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from truestep.events import Event, PartsCompared
+from truestep.events import BackwardEnded, Event, LossComputed, LossRead, PartnersScored, PartsCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
+_ROOTS = ("NllLoss", "CrossEntropy")
+"""Operations of a cross entropy."""
 
 
 class BatchPartsEqual(Rule):
@@ -16,7 +18,8 @@ class BatchPartsEqual(Rule):
     variables of one function hold them. Reports two variables if at least nine of ten rows are equal, at three sampled
     steps and in all others, although each has its own memory: an environment that is reset has other rows between.
     Also reports a batch of which the first half equals the second, if the results of the model for both halves are
-    equal too.
+    equal too; and a contrastive cross entropy, differentiated alone, in which all partners have one score at all
+    sampled steps, the largest of all, as a normalised vector has it with itself.
 
     Why it matters
     --------------
@@ -44,7 +47,7 @@ class BatchPartsEqual(Rule):
     ------------------
     Inputs of a teacher and a student that are prepared by two equal statements. Not reported: copies (a variable that
     is made from the other), views of one memory, parts that no model is called on, such as the target of an
-    autoencoder, and constant inputs.
+    autoencoder, constant inputs, and scores of samples with themselves beside another loss, which spread the results.
 
     References
     ----------
@@ -56,7 +59,7 @@ class BatchPartsEqual(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (PartsCompared,)
+    watches = (PartsCompared, PartnersScored, LossComputed, LossRead, BackwardEnded)
     needs = (PartsCompared,)
     asks = "the parts of a batch differ"
 
@@ -64,13 +67,45 @@ class BatchPartsEqual(Rule):
         super().__init__()
         self._equal: dict[tuple[str, str], int] = {}
         """Names of two parts to the number of sampled steps at which they were equal; -1 after any other."""
+        self._itself: dict[Site | None, int] = {}
+        """Line of a contrastive loss to the sampled steps at which all partners scored highest; -1 after others."""
+        self._losses: set[Site | None] = set()
+        """Lines of losses with a gradient since the last backward pass."""
 
     def suspected(self) -> bool:
         return super().suspected() or any(0 < count < _LEAST_STEPS for count in self._equal.values())
 
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, PartsCompared):
-            return
+        match event:
+            case PartsCompared():
+                self._compared(event, run)
+            case PartnersScored(site=site):
+                before = self._itself.get(site, 0)
+                self._itself[site] = before + 1 if event.itself and before >= 0 else -1
+            case LossComputed(grad=True, input_from=made, site=site) if made:
+                self._losses.add(site)
+            case LossRead() if len(self._losses) > 1 or not (event.function or event.root).startswith(_ROOTS):
+                self._itself |= dict.fromkeys(self._losses, -1)  # a term that spreads the results, beside another one
+            case BackwardEnded():
+                self._losses.clear()
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for site, count in self._itself.items() if not self._drafts else ():
+            if count < _LEAST_STEPS:
+                continue
+            draft = self.report(
+                site,
+                "the partner of each sample in the contrastive loss is the sample itself",
+                run=run,
+                label="each has its largest score with its partner, the same in all rows",
+                cost="the loss can only push samples apart: nothing brings two views of one together",
+                help="compare the results of two views, each made for itself",
+                unit="losses read",
+                key=site,
+            )
+            draft.count = draft.total = count
+
+    def _compared(self, event: PartsCompared, run: Progress) -> None:
         key = event.one, event.other
         before = self._equal.get(key, 0)
         self._equal[key] = count = before + 1 if event.equal and before >= 0 else -1

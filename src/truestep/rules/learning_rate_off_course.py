@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from truestep.accounts import Segment
-from truestep.events import Event, LearningRateRead, OptimizerBuilt, OptimizerStepped, RunEnded
+from truestep.events import Event, LearningRateRead, OptimizerBuilt, OptimizerStepped, RateComputed, RunEnded, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Draft, Progress, Rule
@@ -19,10 +19,15 @@ _WARM = 0.3
 """Share of the rate that an optimizer is built with, below which a warm-up has not come far."""
 _LEAST_VALUES = 3
 """Values of a rate that show a course, and no single change on purpose."""
+_MOST_VALUES = 32
+
+
+_NEAR = 2.0
+"""A computed rate is that of an optimizer if its course reaches the optimizer's own rate, up to this factor."""
 
 
 class LearningRateOffCourse(Rule):
-    """The learning rate that the script sets becomes negative, vanishes early, or is set in one of several groups.
+    """The learning rate that a script computes is not set, or becomes negative, vanishes early, or misses a group.
 
     What it does
     ------------
@@ -31,7 +36,9 @@ class LearningRateOffCourse(Rule):
     - a rate below 0 at a step;
     - rates that fell below a millionth of their largest value in the first half of the updates, and stayed there;
     - rates that rose in proportion to the updates for the whole run, and ended far below the rate of the optimizer;
-    - groups that keep the largest rate of the others, while the script sets these along a course.
+    - groups that keep the largest rate of the others, while the script sets these along a course;
+    - an optimizer that keeps its rate while the script computes another one for each step, which only its log gets, or
+      an attribute that torch never reads, such as ``optimizer.lr``.
 
     The syntax shows a rate that the loop computes and prints, in a file that sets none.
 
@@ -60,7 +67,7 @@ class LearningRateOffCourse(Rule):
     ------------------
     One of several groups that keeps its rate on purpose, if it is the peak of the others' course. Not reported: rates
     of exactly 0 at once or while another optimizer steps (parts that wait or are turned off), groups with schedules of
-    torch, and runs that were interrupted.
+    torch, computed rates that anything but a log reads, and runs that were interrupted.
 
     References
     ----------
@@ -71,7 +78,7 @@ class LearningRateOffCourse(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "rate"
-    watches = (LearningRateRead,)
+    watches = (LearningRateRead, RateComputed)
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
     explains = ("loss-at-chance",)
     leads_to = ("loss-never-changes", "nan-or-inf")
@@ -80,14 +87,42 @@ class LearningRateOffCourse(Rule):
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
         return schedules.rate_never_set(program)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._computed: dict[tuple[int, str], tuple[Site | None, list[float]]] = {}
+        """Optimizer and name to the line and the values of a computed rate that the optimizer does not get."""
+
     def observe(self, event: Event, run: Progress) -> None:
-        """Judge at the end: the account has the rates."""
+        """Keep the computed rates; the account has those of the optimizers, which are judged at the end."""
+        if isinstance(event, RateComputed):
+            values = self._computed.setdefault((event.optimizer, event.name), (event.site, []))[1]
+            if event.rate not in values and len(values) < _MOST_VALUES:
+                values.append(event.rate)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for number in run.rates.segments if event.how == "finished" else ():
             used, updates = run.rates.used(number), run.rates.updates(number)
             if len(used) > 1 and updates >= _LEAST_UPDATES:
                 self._judge(number, used, updates, run)
+            elif used and updates >= _LEAST_UPDATES:
+                self._judge_constant(number, used[0].rates, updates, run)
+
+    def _judge_constant(self, number: int, rates: tuple[float, ...], updates: int, run: Progress) -> None:
+        """Report an optimizer that keeps its rates beside a computed one."""
+        scheduled = any(one.optimizer == number for one in run.schedulers.values())
+        if scheduled or any(len(run.rates.used(other)) > 1 for other in run.rates.segments):
+            return  # the computed rate may be that of another optimizer
+        for (optimizer, name), (site, values) in self._computed.items():
+            near = any(min(values) / _NEAR <= rate <= _NEAR * max(values) for rate in rates)
+            if optimizer != number or len(values) < _LEAST_VALUES or not near:
+                continue
+            message = f"the computed learning rate `{name}` never reaches `{run.optimizer_name(number)}`"
+            help = 'assign it: `for group in optimizer.param_groups: group["lr"] = rate`'
+            draft = self._found(number, message, help, run, site, "computed here")
+            draft.confidence, draft.count, draft.total = Confidence.MEDIUM, updates, updates
+            course = f"`{name}` ran between {min(values):.3g} and {max(values):.3g}"
+            draft.cost = f"the optimizer kept {rates[0]:.3g} in all {updates:,} updates, while {course}"
+            return
 
     def _judge(self, number: int, used: list[Segment], updates: int, run: Progress) -> None:
         name = run.optimizer_name(number)
@@ -122,13 +157,21 @@ class LearningRateOffCourse(Rule):
                 f"they kept {used[0].rates[still[0]]:.3g}, the peak of the others, which ended with {others[0]:.3g}"
             )
 
-    def _found(self, number: int, message: str, help: str, run: Progress) -> Draft:
-        built, written = run.optimizers.get(number), run.rates.written.get(number)
+    def _found(
+        self,
+        number: int,
+        message: str,
+        help: str,
+        run: Progress,
+        site: Site | None = None,
+        label: str = "sets the learning rate",
+    ) -> Draft:
+        built, written = run.optimizers.get(number), site or run.rates.written.get(number)
         return self.report(
             written or (built.site if built is not None else None),
             message,
             run=run,
-            label="sets the learning rate" if written else "built here",
+            label=label if written else "built here",
             help=help,
             key=number,
         )

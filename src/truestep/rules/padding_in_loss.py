@@ -17,7 +17,8 @@ class PaddingInLoss(Rule):
     Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` with an input from an
     ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
     index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of rows,
-    and is neither ignored nor weighted.
+    and is neither ignored nor weighted. With ``reduction="none"``, the targets that count are those with a gradient:
+    a mask by hand is read as it works, also one that is inverted and leaves padding alone.
 
     Why it matters
     --------------
@@ -42,10 +43,10 @@ class PaddingInLoss(Rule):
 
     Known false alarms
     ------------------
-    A model that should produce rows of a fixed length including padding. Not reported: losses with class weights or
-    with ``reduction="none"`` (masked afterwards), labels from another vocabulary than the embedding's, an end token
-    that appears once per row, and vocabularies in which index 0 is a token (no ``padding_idx``). Losses computed one
-    position at a time, and models inside ``torch.compile``, are not checked.
+    A model that should produce rows of a fixed length including padding. Not reported: losses with class weights,
+    labels from another vocabulary than the embedding's, an end token that appears once per row, and vocabularies in
+    which index 0 is a token (no ``padding_idx``). Losses computed one position at a time, and models inside
+    ``torch.compile``, are not checked.
 
     References
     ----------
@@ -89,6 +90,9 @@ class PaddingInLoss(Rule):
         if len(looks) < _LEAST_LOOKS:
             return
         known = key in self._drafts
+        if event.alone:
+            self._only_padding(event, run, looks)
+            return
         least = min(share for _, share in looks)
         draft = self.report(
             event.site,
@@ -100,5 +104,22 @@ class PaddingInLoss(Rule):
             key=key,
         )
         draft.cost = f"at least {least} % of the targets were padding at {len(looks)} sampled steps"
+        if not known:
+            draft.count, draft.first_step = len(looks), looks[0][0]
+
+    def _only_padding(self, event: PaddingRead, run: Progress, looks: list[tuple[int, int]]) -> None:
+        key = (event.site, event.kind)
+        known = key in self._drafts
+        draft = self.report(
+            event.site,
+            "the loss counts padding alone",
+            run=run,
+            label=f"only targets of index {event.index}, the `padding_idx` of the embedding, have a gradient",
+            help="invert the mask: it must be 1 for real targets, and 0 for padding",
+            unit="sampled losses",
+            key=key,
+            severity=Severity.ERROR,
+        )
+        draft.cost = f"no real target changed the weights at {len(looks)} sampled steps"
         if not known:
             draft.count, draft.first_step = len(looks), looks[0][0]

@@ -14,9 +14,10 @@ class SampleWithoutGradient(Rule):
 
     What it does
     ------------
-    Follows the values that ``sample()`` of torch's distributions returns at sampled steps. Reports those that a module
-    gets, if the distribution has ``rsample()``, and if one loss reaches both the module and, by another way, the
-    parameters of the distribution: an encoder by its KL divergence, and its decoder by the reconstruction.
+    Follows the values that ``sample()`` of torch's distributions returns at sampled steps, and those of
+    ``torch.normal`` with a computed mean and spread. Reports those that a module gets, if the distribution has
+    ``rsample()``, and if one loss reaches both the module and, by another way, the parameters of the distribution: an
+    encoder by its KL divergence, and its decoder by the reconstruction.
 
     Why it matters
     --------------
@@ -42,8 +43,9 @@ class SampleWithoutGradient(Rule):
     ------------------
     A part that is trained on samples of another part on purpose, with the terms of both in one loss. Not reported:
     samples or distributions with a ``log_prob()`` in the step (policy gradients, likelihoods), modules that get their
-    own predictions, distributions that the loss does not reach, and samples that a module gets in other forms than
-    alone or beside other columns.
+    own predictions, distributions that the loss does not reach, samples that a module gets in other forms than alone
+    or beside other columns, and samples of ``torch.normal`` that the script computes with, as for a density, or with a
+    mean that other trained modules get too.
 
     References
     ----------
@@ -69,13 +71,15 @@ class SampleWithoutGradient(Rule):
         self._reads[event.site] += 1
         if self._reads[event.site] < _LEAST:
             return
+        function = event.kind.startswith("torch.")
+        drawn = f"`{event.kind}`" if function else f"`sample()` of {event.kind}"
         draft = self.report(
             event.site,
-            f"`sample()` of {event.kind} drops the gradient, and a loss behind the sample cannot train its parameters",
+            f"{drawn} drops the gradient, and a loss behind the sample cannot train its parameters",
             run=run,
             label="drawn without a gradient",
             related=(Mark(event.loss, "the backward pass of the loss"),) if event.loss else (),
-            help="draw with `rsample()`",
+            help="scale noise: `mean + scale * torch.randn_like(scale)`" if function else "draw with `rsample()`",
             cost=f"the loss behind the sample trains {run.parameter_names(event.parameters)} only",
             unit="backward passes read",
             key=event.site,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, SamplesCompared, Site
+from truestep.events import Event, LossComputed, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
 
 _OF_CLASSES = ("nll_loss", "cross_entropy")
+_LEAST_READS = 3
 
 
 class SoftmaxWrongDim(Rule):
@@ -22,7 +23,8 @@ class SoftmaxWrongDim(Rule):
     ``cross_entropy`` it must run over as many numbers as there are classes; before any loss, over more than one number.
     Also reports ``cross_entropy`` itself over one class, with targets that are not indices; and a softmax or
     ``normalize`` inside a model over the samples of a batch, if on a copy of the model it is the first operation after
-    which a sample depends on the others.
+    which a sample depends on the others; and contrastive scores that are products of vectors with a norm of one over
+    the samples of the batch, in each of their dimensions, at three sampled steps.
 
     Why it matters
     --------------
@@ -63,7 +65,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, SamplesCompared)
+    watches = (LossComputed, PartnersScored, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -77,6 +79,8 @@ class SoftmaxWrongDim(Rule):
         self._first: dict[Site | None, int] = {}
         self._wrong: dict[Site | None, int] = {}
         self._right: dict[Site | None, int] = {}
+        self._vectors: dict[Site | None, int] = {}
+        """Line of contrastive scores to the sampled steps with vectors normalised over the samples; -1 after others."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
 
@@ -86,6 +90,8 @@ class SoftmaxWrongDim(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, SamplesCompared) and event.cause == "softmax" and "batch" not in self._over.values():
             self._inside(event, run)
+        if isinstance(event, PartnersScored):
+            self._scored(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
@@ -111,6 +117,27 @@ class SoftmaxWrongDim(Rule):
         )
         if draft.count == 1:
             draft.count, draft.first_step = times, first
+
+    def _scored(self, event: PartnersScored, run: Progress) -> None:
+        before = self._vectors.get(event.site, 0)
+        self._vectors[event.site] = count = before + 1 if event.columns and before >= 0 else -1
+        key = "vectors", event.site
+        if count < 0:
+            self.withdraw(key)
+        if count < _LEAST_READS:
+            return
+        draft = self.report(
+            event.site,
+            f"the vectors of the contrastive scores are normalised over the {event.rows} samples of a batch",
+            run=run,
+            label="each column of the vectors has a norm of one, and no row",
+            cost="the score of two samples depends on the other samples, and shrinks with their number",
+            help="normalise each vector for itself, `F.normalize(features, dim=-1)`",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=key,
+        )
+        draft.count = draft.total = count
 
     def _inside(self, event: SamplesCompared, run: Progress) -> None:
         name = run.model_name(event.model)

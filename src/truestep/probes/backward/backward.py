@@ -330,6 +330,8 @@ class BackwardProbe(Probe):
                 scene.scales.after_backward(site, seen=scene.sampling.on)
         if scene.sampling.on and scene.checks is not None:
             scene.checks.passed_back(site)
+        while scene.losses.counted:
+            scene.emit(scene.losses.counted.pop(0))
         scaled = scene.scales.scaled_by is not None
         if scaled:
             scene.scales.scaled_by = None

@@ -79,7 +79,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
         _spread(scene, output.grad_fn, site)
-    scene.draws.tell(reached, marked, site)
+    scene.draws.tell(reached, marked, [one.grad_fn for one in outputs if one.grad_fn is not None], site)
     ordered = sorted(reached)
     without = {number: at for number, at in scene.ledger.without_grad.items() if number not in scene.ledger.forwarded}
     cut = next((cut for number, at in without.items() if number not in reached and (cut := switch(at))), None)

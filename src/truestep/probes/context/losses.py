@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truestep.events import Site
+from truestep.events import Event, Site
 
 FOLLOWED = "truestep loss"
 """Key of the metadata of an operation before a loss that is followed."""
@@ -42,6 +42,7 @@ class Losses:
         kept_by: variables that were found to keep the graphs of losses.
         retained: graphs that a backward pass retained, followed until they are freed.
         followed: latest call of a loss function in a sampled step, by line.
+        counted: events on targets that a backward pass has shown to count, emitted at its end.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,7 @@ class Losses:
         self.kept_by: set[str] = set()
         self.retained: list[Any] = []
         self.followed: dict[int, Followed] = {}
+        self.counted: list[Event] = []
 
     @staticmethod
     def met(node: Any) -> None:

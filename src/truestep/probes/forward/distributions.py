@@ -1,14 +1,18 @@
-"""Draws from distributions. Seams: ``sample`` and ``log_prob`` of the classes of ``torch.distributions``."""
+"""Draws from distributions. Seams: ``sample`` and ``log_prob`` of ``torch.distributions``, and ``torch.normal``."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from contextlib import ExitStack
+from types import FrameType
 from typing import Any
 
+from truestep.probes.context.local_variables import variables
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.context.values import has_values
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling
+from truestep.seams.weaving import compiling, teach_script
 
 
 class DrawProbe(Probe):
@@ -24,6 +28,22 @@ class DrawProbe(Probe):
                 self._watch_sample(stack, kind)
             if "log_prob" in vars(kind):
                 self._watch_probability(stack, kind)
+        self._watch_normal(stack)
+
+    def _watch_normal(self, stack: ExitStack) -> None:
+        scene, original = self.scene, self.scene.torch.normal
+        compiles, tensor, frame = compiling(scene.torch), scene.torch.Tensor, sys._getframe
+
+        @functools.wraps(original, assigned=("__name__", "__doc__"))
+        def normal(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if len(args) > 1 and isinstance(args[0], tensor) and not compiles() and scene.sampling.on and scene.active:
+                self.drawn_by_function(frame(1), args[0], args[1], result)
+            return result
+
+        normal.__module__, normal.__qualname__ = "torch", "normal"
+        patch(stack, scene.torch, "normal", normal)
+        teach_script(stack, original, normal)
 
     def _watch_sample(self, stack: ExitStack, kind: Any) -> None:
         scene, original = self.scene, vars(kind)["sample"]
@@ -57,6 +77,30 @@ class DrawProbe(Probe):
             self.scene.draws.add(distribution, sample, self.scene.site())
 
     @sees
+    def drawn_by_function(self, caller: FrameType, mean: Any, spread: Any, sample: Any) -> None:
+        """Enter a sample of ``torch.normal``, if the user's frame has mean and spread with a gradient."""
+        scene, tensor = self.scene, self.scene.torch.Tensor
+        if scene.sites.kind(caller.f_code) or type(sample) is not tensor or not isinstance(spread, tensor):
+            return
+        values: list[Any] = [value for value in variables(caller).values() if type(value) is tensor]
+        given = [value for value in values if value.grad_fn is not None]
+        made = [_source(one, given) for one in (mean, spread)]
+        if None not in made:
+            scene.draws.add_of_function("torch.normal", made, sample, scene.site())
+
+    @sees
     def scored(self, distribution: Any, value: Any) -> None:
         """Enter that a probability is computed."""
         self.scene.draws.scored(distribution, value)
+
+
+def _source(value: Any, given: list[Any]) -> Any:
+    """Return the operation that made a value, or the tensor of which it is the detached alias; None without one."""
+    if value.grad_fn is not None:
+        return value.grad_fn
+    if not has_values(value):
+        return None
+    place, shape = value.data_ptr(), value.shape
+    return next(
+        (one.grad_fn for one in given if one.shape == shape and has_values(one) and one.data_ptr() == place), None
+    )

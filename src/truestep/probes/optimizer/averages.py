@@ -27,6 +27,8 @@ class Averages:
         self._scene = scene
         self._copies = copies
         self._kept: list[tuple[list[Held], list[Held], dict[str, int], Any, Any]] = []
+        self._met: set[tuple[int, ...]] = set()
+        """Numbers of the pairs of models that were met."""
         self._loops: dict[str, Site | None] = {}
         """File to its first loop over a zip of parameters."""
 
@@ -36,6 +38,9 @@ class Averages:
         for copy, trained, numbers in itertools.islice(self._copies.pairs(moved), _MOST_PAIRS):
             mine, theirs = self._some(copy), self._some(trained)
             if mine is not None and theirs is not None and mine.shape == theirs.shape:
+                if tuple(numbers.values()) not in self._met:  # sample the next steps too: it was first called late
+                    self._met.add(tuple(numbers.values()))
+                    self._scene.changed()
                 self._kept.append((copy, trained, numbers, mine, theirs))
 
     def measure(self) -> None:

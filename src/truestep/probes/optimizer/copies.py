@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ _LEAST_STEPS = 10
 _MOST = 32
 _MOST_VISITS = 10_000
 """Parameters of modules inside of models that are looked at."""
+_READS = re.compile(r"\.parameters\(\)|\.state_dict\(\)\.values\(\)")
+"""Parameters and states of models in the source of a loop."""
 _ROUNDING = 1e-4
 _NEAR = 0.3
 """Largest difference of a copy from its trained model after the first step, relative to its values."""
@@ -172,10 +175,10 @@ def idle_loop(path: str) -> Site | None:
 
 
 def pairs_loop(path: str) -> Site | None:
-    """Return the first loop over a zip of parameters."""
+    """Return the first loop over a zip of parameters, or of the values of states."""
     tree = source.parsed(path)
     for node in source.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.For) and _pairs(node.iter) and ".parameters()" in ast.unparse(node.iter):
+        if isinstance(node, ast.For) and _pairs(node.iter) and _READS.search(ast.unparse(node.iter)):
             return Site(path, node.lineno, node.col_offset)
     return None
 

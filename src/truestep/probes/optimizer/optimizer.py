@@ -33,6 +33,7 @@ from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
 from truestep.probes.optimizer.stepped import Stepped
+from truestep.probes.unread.rates import ComputedRates
 from truestep.seams.patch import patch
 
 _SCALE_FREE = {
@@ -75,6 +76,7 @@ class OptimizerProbe(Probe):
         self._rows = Rows(self.scene)
         self._freezes = Freezes(self.scene)
         self._stepped = Stepped(self.scene)
+        self._computed = ComputedRates(self.scene)
         self._sizes = LayerSizes(self.scene)
         self._pace = Pace(self.scene)
         self._unchanged = Unchanged(self.scene)
@@ -255,6 +257,7 @@ class OptimizerProbe(Probe):
                 self.scene.ranks.before_step(panel)
             self._averages.measure()
             self._stepped.before(optimizer, panel, counts, site, closure=closure)
+            self._computed.look(optimizer, panel.number, self.scene.sites.frame(1))
             self._sizes.before(panel)
             self._rows.meet()
 

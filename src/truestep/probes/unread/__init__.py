@@ -4,4 +4,5 @@ statements: variables and expressions in the source of a function
 effects: is the value of an expression its only effect?
 masks: masks that are passed to a function, which never reads them
 values: their values in the frames of the training
+rates: learning rates that only a log reads
 """

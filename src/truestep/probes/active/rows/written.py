@@ -75,8 +75,8 @@ def _at(scene: Scene, calls: Calls, node: Any) -> Iterator[Written]:
     if len(below) != 1:
         return
     for part in _SAVED.get(name, ()):
-        saved = _saved(node, part)
-        for one in saved if isinstance(saved, tuple | list) else (saved,):
+        kept = saved(node, part)
+        for one in kept if isinstance(kept, tuple | list) else (kept,):
             value = _plain(scene, one)
             if value is None or value.requires_grad:
                 continue
@@ -90,7 +90,7 @@ def _of_difference(scene: Scene, calls: Calls, node: Any, inner: Any) -> Iterato
     if str(inner.name()) not in _SUBTRACTIONS:
         return
     tracked = [edge for edge in inner.next_functions if edge[0] is not None]
-    difference = _plain(scene, _saved(node, "self"))
+    difference = _plain(scene, saved(node, "self"))
     if difference is None or len(tracked) != 1:
         return
     located = calls.order_of(tracked[0][0])
@@ -130,7 +130,7 @@ def _result(scene: Scene, calls: Calls, node: Any, output: int) -> Any:
         key, name = key_of(node), str(node.name())
         found = next((made.values[key, output] for made in calls.kept if (key, output) in made.values), None)
         if found is None and name.startswith(_ACTIVATIONS) and column is None:
-            result = _plain(scene, _saved(node, "result"))
+            result = _plain(scene, saved(node, "result"))
             return None if result is None or not result.dim() else sampled(scene, result, len(result))
         if found is not None:
             return found if column is None else found[:, column, None] if column < found.shape[1] else None
@@ -144,7 +144,7 @@ def _result(scene: Scene, calls: Calls, node: Any, output: int) -> Any:
     return None
 
 
-def _saved(node: Any, part: str) -> Any:
+def saved(node: Any, part: str) -> Any:
     """Return a value that an operation has saved; None if a hook of the program would have to restore it."""
     raw = getattr(node, f"_raw_saved_{part}", None)
     if raw is None:

@@ -2,10 +2,12 @@
 
 loss: the probe of losses
 classes: labels of the training
+counted_targets: padding in losses that the program weights by hand
 followed_targets: targets with a gradient to the model, as in Q-learning
 label_counts: labels by class, and weights of classes
 label_values: values of targets
 own_targets: targets that are the input of their loss
+paired_scores: scores between samples, with partners as classes
 target_range: targets beyond the reach of predictions
 target_sums: sums of the targets of regressions and binary losses
 """

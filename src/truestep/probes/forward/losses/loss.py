@@ -17,9 +17,11 @@ from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.classes import count_classes
+from truestep.probes.forward.losses.counted_targets import CountedTargets
 from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, ignored_index, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
+from truestep.probes.forward.losses.paired_scores import score_partners
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
 from truestep.seams.divided import is_divided
@@ -58,6 +60,7 @@ class LossProbe(Probe):
         self._labels = Targets(self.scene)
         self._counts = LabelCounts(self.scene)
         self._own = OwnTargets(self.scene)
+        self._counted = CountedTargets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -90,8 +93,13 @@ class LossProbe(Probe):
                         self.computed(kind, site, input, target, args, kwargs)
                 except Exception:
                     scene.fail()
+                if of_classes and scene.checks is not None and not grad_enabled():
+                    value = original(input, target, *args, **kwargs)
+                    scene.checks.lost(value, target, ignored_index(args, kwargs), _reduction(args, kwargs))
+                    return value
             return original(input, target, *args, **kwargs)
 
+        of_classes = kind in _OF_CLASSES
         in_engine, grad_enabled = seams.backward.engine_state(), scene.torch.is_grad_enabled
         tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 
@@ -155,6 +163,8 @@ class LossProbe(Probe):
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
             self._own.look(kind, site, input, target)
+            if kind == "cross_entropy":
+                score_partners(scene, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
@@ -166,6 +176,8 @@ class LossProbe(Probe):
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
+        if sampled and grad and origin and kind in _OF_CLASSES and reduction == "none" and not is_transformed(input):
+            self._counted.look(kind, site, input, target)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
