@@ -75,8 +75,7 @@ def _last_batch(loop: Loop, program: Program) -> Iterator[Suspicion]:
         one, use = found[True]
         yield Suspicion(
             one.node,
-            f"`{one.key}` is overwritten by each batch, and compared with the labels behind the loop: "
-            "the figure is that of the last batch",
+            f"`{one.key}` is compared with the labels behind the loop only: the figure is that of the last batch",
             "keeps the last batch only",
             "collect the batches in a list, and join them behind the loop",
             ((use, "reads the last batch"),),
