@@ -22,12 +22,11 @@ _SHAPES = ("shape", "size", "dtype", "device", "dim")
 def wrong_sums(program: Program) -> Iterator[Suspicion]:
     """Yield figures of the last batch only, and sums over batches that are divided by another number than theirs."""
     for loop in program.loops:
-        acts = {one.act for one in program.flow.of_loop(loop)}
-        if Act.FORWARD in acts and not acts & {Act.BACKWARD, Act.STEP, Act.SCHEDULE}:
-            if program.roles.over_batches(loop):
-                yield from _last_batch(loop, program)
-            yield from _overwritten(loop, program)
-            yield from _divided(loop, program)
+        found = [*_last_batch(loop, program), *_overwritten(loop, program), *_divided(loop, program)]
+        if found:  # the operations of a loop are read last, since they take longest
+            acts = {one.act for one in program.flow.of_loop(loop)}
+            if Act.FORWARD in acts and not acts & {Act.BACKWARD, Act.STEP, Act.SCHEDULE}:
+                yield from found
 
 
 def _uses(key: str, loop: Loop) -> tuple[list[ast.expr], list[ast.expr]]:
@@ -50,8 +49,6 @@ def _assigned(loop: Loop) -> Iterator[tuple[str, Binding]]:
 
 def _last_batch(loop: Loop, program: Program) -> Iterator[Suspicion]:
     """Yield predictions that each pass overwrites, if they are compared with labels behind the loop only."""
-    if any(isinstance(node, ast.Break | ast.Return | ast.Yield) for node in ast.walk(loop.node)):
-        return
     found: dict[bool, tuple[Binding, ast.expr]] = {}
     for key, one in _assigned(loop):
         inside, behind = _uses(key, loop)
@@ -68,12 +65,17 @@ def _last_batch(loop: Loop, program: Program) -> Iterator[Suspicion]:
             inside, behind = _uses(key, loop)
             if behind and not inside and predicted(behind[0], _at(loop), loop.last, program) is False:
                 found.setdefault(False, (bindings[0], behind[0]))
-    if len(found) == 2 and not any(_shaped(node, loop) for _, node in found.values()):
+    leaves = len(found) == 2 and any(isinstance(one, ast.Break | ast.Return | ast.Yield) for one in ast.walk(loop.node))
+    if (
+        len(found) == 2
+        and not leaves
+        and program.roles.over_batches(loop)
+        and not any(_shaped(node, loop) for _, node in found.values())
+    ):
         one, use = found[True]
         yield Suspicion(
             one.node,
-            f"`{one.key}` is overwritten by each batch, and compared with the labels behind the loop: "
-            "the figure is that of the last batch",
+            f"`{one.key}` is compared with the labels behind the loop only: the figure is that of the last batch",
             "keeps the last batch only",
             "collect the batches in a list, and join them behind the loop",
             ((use, "reads the last batch"),),

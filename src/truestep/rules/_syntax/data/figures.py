@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -15,6 +16,8 @@ _LOSS = re.compile(r"loss|nll|entropy|(?:^|_)ce(?:_|$)")
 _FALSE_NEGATIVE, _FALSE_POSITIVE = re.compile(r"^(?:fns?|false_neg\w*)$"), re.compile(r"^(?:fps?|false_pos\w*)$")
 _RECALL = re.compile(r"(?:^|_)(?:recalls?|sensitivity|tpr)(?:_|$)")
 _PRECISION = re.compile(r"(?:^|_)precisions?(?:_|$)")
+_OF_CLASSES = ("recall", "precision", "sensitivity", "tpr", "fn =", "fp =", "fns =", "fps =", "false_neg", "false_pos")
+"""A file without these texts has no figure of classes."""
 _R2 = re.compile(r"(?:^|_)(?:r2|r_squared|r2_score)(?:_|$)")
 _RIGHT = re.compile(r"(?:^|_)(?:right|correct\w*|hits?|acc|accuracy|match(?:es|ed)?)(?:_|$)")
 _UNEQUAL = tuple(
@@ -33,13 +36,14 @@ def wrong_formulas(program: Program) -> Iterator[Suspicion]:
     text = program.text.lower()
     if "ppl" in text or "perplexity" in text:
         yield from _power_of_two(program)
-    if "recall" in text or "precision" in text or "false" in text or "fn" in text:
+    if any(word in text for word in _OF_CLASSES):
         yield from _false_counts(program)
         yield from _classes(program)
     if "r2" in text or "r_squared" in text:
         yield from _spread_of_predictions(program)
     yield from _exchanged(program)
-    yield from _compared_with_itself(program)
+    if _compares_same(program.text):
+        yield from _compared_with_itself(program)
 
 
 def _power_of_two(program: Program) -> Iterator[Suspicion]:
@@ -233,6 +237,15 @@ def _exchanged(program: Program) -> Iterator[Suspicion]:
                 "has its arguments exchanged",
                 "pass the labels first",
             )
+
+
+def _compares_same(text: str) -> bool:
+    """Return True if a text may compare a name with itself."""
+    parts = text.split(" == ")
+    return any(
+        (left := re.search(r"[\w.]+$", before[-80:])) is not None and behind.startswith(left[0])
+        for before, behind in itertools.pairwise(parts)
+    )
 
 
 def _compared_with_itself(program: Program) -> Iterator[Suspicion]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from truestep.syntax import Binding, Call, Context, Kind, Program, dotted, part_
 
 _PREDICTED = re.compile(r"(?:^|_)(?:pred\w*|outputs?|logits?|y_?hat|guess\w*|forecasts?|estimates?)(?:_|$)")
 _ACTUAL = re.compile(r"(?:^|_)(?:targets?|labels?|actuals?|truths?|gt|true|expected|gold)(?:_|$)|^y$")
+_TEXTS = (ast.Dict, ast.JoinedStr)
 _DEEPEST = 4
 
 
@@ -26,38 +28,41 @@ class Figure:
 
 def figures(program: Program, pattern: re.Pattern[str]) -> Iterator[Figure]:
     """Yield the expressions with names that match a pattern."""
-    for one in _named(program):
-        if pattern.search(one.name.lower()):
-            yield one
-
-
-def _named(program: Program) -> Iterator[Figure]:
     for scope in program.scopes:
         for key, bindings in scope.bindings.items():
+            named = _is_named(key, pattern)
             for one in bindings:
-                value = part_of(one) if one.how == "=" else None
-                if value is not None:
+                if named and one.how == "=" and (value := part_of(one)) is not None:
                     yield Figure(key.rpartition(".")[2], value, one.context, one.order)
-                    yield from _entries(value, one.context, one.order)
+                if type(one.value) in _TEXTS and one.how == "=" and one.value is not None:
+                    yield from _entries(one.value, one.context, one.order, pattern)
         for value, context, order in scope.returns:
-            yield Figure(scope.name.rpartition(".")[2], value, context, order)
-            yield from _entries(value, context, order)
+            name = scope.name.rpartition(".")[2]
+            if pattern.search(name.lower()):
+                yield Figure(name, value, context, order)
+            yield from _entries(value, context, order, pattern)
     for call in program.method("print", "info", "write", "log", "append"):
         for value in call.arguments():
-            yield from _entries(value, call.context, call.order)
+            yield from _entries(value, call.context, call.order, pattern)
 
 
-def _entries(value: ast.expr, context: Context, order: int) -> Iterator[Figure]:
+@functools.lru_cache(maxsize=65536)
+def _is_named(key: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.search(key.rpartition(".")[2].lower()) is not None
+
+
+def _entries(value: ast.expr, context: Context, order: int, pattern: re.Pattern[str]) -> Iterator[Figure]:
     """Yield the entries of a dict that is written out, and the values in a text with the word before each."""
     if isinstance(value, ast.Dict):
         for key, inner in zip(value.keys, value.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and pattern.search(key.value.lower()):
                 yield Figure(key.value, inner, context, order)
     elif isinstance(value, ast.JoinedStr):
         for text, part in zip(value.values, value.values[1:], strict=False):
             if isinstance(text, ast.Constant) and isinstance(part, ast.FormattedValue):
                 words = re.findall(r"\w+", str(text.value))
-                yield Figure(words[-1] if words else "", part.value, context, order)
+                if words and pattern.search(words[-1].lower()):
+                    yield Figure(words[-1], part.value, context, order)
 
 
 def predicted(node: ast.expr, context: Context, order: int, program: Program) -> bool | None:

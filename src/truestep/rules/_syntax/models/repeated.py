@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
 from truestep.rules._syntax.models.modules import is_layer
 from truestep.syntax import Call, Kind, Program, Suspicion, dotted
 
-_REPEATED = re.compile(r"\]\s*\*|\*\s*\[")
 _CONTAINERS = ("torch.nn.ModuleList", "torch.nn.Sequential")
+_REPEATED = (")] *", ")]*", ")]) *", ")])*", "* [", "*[")
 
 
 def one_model_repeated(program: Program) -> Iterator[Suspicion]:
     """Yield lists that repeat one new model, so that all their elements are one object."""
-    if _REPEATED.search(program.text):
+    if any(text in program.text for text in _REPEATED):
         for node in ast.walk(program.tree):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 yield from _multiplied(node, program)
