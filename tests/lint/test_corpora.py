@@ -14,6 +14,7 @@ RULES = inspecting()
 NOT_IN_PROOF = {
     "augmentation-in-evaluation": "a data set of the proof; the syntax knows those of torchvision",
     "learning-rate-dead": "a warm-up that is never stepped; the syntax knows a rate of zero",
+    "learning-rate-off-course": "a formula that falls too fast; the syntax knows a rate that is never set",
     "result-never-read": "a mask that nothing reads; the syntax knows results of operations that are dropped",
     "symmetric-initialisation": "found where the weights are set, not at the call of the model",
     "train-validation-overlap": "an overlap of indices",

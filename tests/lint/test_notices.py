@@ -142,6 +142,11 @@ def test_a_time_that_waits_is_quiet(old, new):
 def test_torchscript_is_found():
     assert found("import torch\ntraced = torch.jit.trace(model, x)\n") == [("deprecated-torchscript", 2, "low")]
     assert found("from torch import jit\nnet = jit.script(net)\n") == [("deprecated-torchscript", 2, "low")]
+
+
+def test_a_test_that_a_model_can_be_scripted_is_quiet():
+    assert found("import torch\ndef test_script(net):\n    torch.jit.script(net)\n") == []
+    assert found("import torch\nclass A:\n    def test_it(self):\n        torch.jit.script(self.net)\n") == []
     assert found("import torch\nnet = torch.jit.load('net.pt')\nnet = torch.compile(net)\n") == []
     assert found("import torch\nmatrix.trace()\ntorch.trace(x)\nscript(net)\n") == []
 

@@ -107,7 +107,7 @@ class Reader(nn.Module):
         return self.head((self.embed(tokens) * kept).sum(1))  # type: ignore[no-any-return]
 
 
-def found_positions(model: nn.Module, x: torch.Tensor) -> tuple[str, str]:
+def compared_inputs(model: nn.Module, x: torch.Tensor) -> InputsCompared:
     torch.manual_seed(0)
     told: list[Event] = []
     with Session(Options(), also=told.append) as session:
@@ -119,7 +119,30 @@ def found_positions(model: nn.Module, x: torch.Tensor) -> tuple[str, str]:
     assert session.stop().internal_errors == ()
     compared = [event for event in told if isinstance(event, InputsCompared)]
     assert compared
-    return compared[0].first, compared[0].only_padding
+    return compared[0]
+
+
+def found_positions(model: nn.Module, x: torch.Tensor) -> tuple[str, str]:
+    found = compared_inputs(model, x)
+    return found.first, found.only_padding
+
+
+class Alone(nn.Module):
+    """Reads the first position of values that a layer makes of each position alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.head = nn.Linear(3, 4), nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.encode(x)[:, 0])  # type: ignore[no-any-return]
+
+
+def test_results_of_later_positions_that_nothing_uses_depend_on_earlier_ones() -> None:
+    x = torch.randn(8, 6, 3)
+    along, alone = compared_inputs(Forecaster(0), x), compared_inputs(Alone(), x)
+    assert (along.first, along.unused) == ("x", True)
+    assert (alone.first, alone.unused) == ("x", False)
 
 
 @pytest.mark.parametrize(("at", "first"), [(0, "x"), (-1, ""), (slice(None), "")])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from truestep.events import PaddingCompared
+from truestep.events import InputsCompared, PaddingCompared
 from truestep.supervision import Session
 
 LENGTHS = torch.tensor([12, 9, 7, 5, 4, 11, 8, 6])
@@ -26,7 +26,12 @@ class Network(nn.Module):
         return self.head(self.use(self, self.embed(tokens) if tokens.dim() == 2 else tokens, lengths))  # type: ignore[no-any-return]
 
 
-def compared(use: Callable[[Any, Tensor, Tensor], Tensor], batch: Tensor, labels: Tensor | None = None) -> list[Any]:
+def compared(
+    use: Callable[[Any, Tensor, Tensor], Tensor],
+    batch: Tensor,
+    labels: Tensor | None = None,
+    kind: Any = PaddingCompared,
+) -> list[Any]:
     """Train a model on a padded batch, and return the comparisons."""
     torch.manual_seed(0)
     events: list[Any] = []
@@ -39,7 +44,7 @@ def compared(use: Callable[[Any, Tensor, Tensor], Tensor], batch: Tensor, labels
             optimizer.step()
             optimizer.zero_grad()
     assert session.stop().internal_errors == ()
-    return [event for event in events if isinstance(event, PaddingCompared)]
+    return [event for event in events if isinstance(event, kind)]
 
 
 def tokens(padding: int = 0) -> Tensor:
@@ -95,3 +100,31 @@ def test_padding_that_is_left_out_changes_nothing(use: Callable[[Any, Tensor, Te
 )
 def test_batches_without_padding_to_the_longest_are_not_compared(batch: Tensor) -> None:
     assert compared(lambda model, x, lengths: x.mean(1), batch) == []
+
+
+def states_of(network: Any, x: Tensor, lengths: Tensor) -> Tensor:
+    """Return the states of packed sequences, padded again."""
+    states, _ = network.lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+    return pad_packed_sequence(states, batch_first=True)[0]
+
+
+def blank(use: Callable[[Any, Tensor, Tensor], Tensor]) -> set[int]:
+    found = compared(use, tokens(), kind=InputsCompared)
+    assert found
+    assert all((one.read_at is not None) == bool(one.blank) for one in found)
+    return {one.blank for one in found}
+
+
+def test_the_last_position_of_packed_sequences_is_empty_for_all_but_the_longest() -> None:
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1]) == {7}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths).transpose(0, 1)[-1]) == {7}
+    masked = torch.arange(12) < LENGTHS[:, None]
+    assert blank(lambda net, x, lengths: (net.lstm(x)[0] * masked.unsqueeze(2)).select(1, -1)) == {7}
+
+
+def test_positions_with_values_or_beside_others_are_no_empty_ends() -> None:
+    rows = torch.arange(8)
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[rows, lengths - 1]) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] + x.mean(1)) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, 3]) == {0}
+    assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] * 0) == {0}

@@ -218,6 +218,17 @@ def test_counts_divided_by_batches_are_named():
     assert compared(counts_by_batches, classes=3) == {"counts"}
 
 
+def counts_by_tensors(model, part=(X, LABELS)):
+    hits = 0
+    for rows in torch.arange(len(part[0])).split(50):
+        hits += (model(X[rows]).argmax(1) == LABELS[rows]).sum().item()
+    return hits / len(part)
+
+
+def test_counts_divided_by_a_number_of_tensors_are_named():
+    assert compared(counts_by_tensors, classes=3) == {"tensors"}
+
+
 def test_means_divided_by_words_are_named():
     assert compared(means_by_words, classes=3, ignored=0) == {"means"}
 

@@ -9,6 +9,9 @@ from truestep.testing import capture_events
 
 X, LABELS = torch.randn(40, 5), torch.arange(40) % 3
 Y = LABELS.float()
+MANY = torch.randn(200, 5, generator=torch.Generator().manual_seed(3))
+CLASSES = MANY[:, :3].argmax(1)
+"""Classes that a model can learn."""
 
 
 def hits(scores, wanted):
@@ -92,6 +95,22 @@ def top_two(model):
     return (model(X).topk(2).indices == LABELS[:, None]).any(1).float().mean()
 
 
+def smallest_two(model):
+    return (model(MANY).topk(2, largest=False).indices == CLASSES[:, None]).any(1).float().mean()
+
+
+def smallest(model):
+    return (model(MANY).argmin(1) == CLASSES).float().mean()
+
+
+def smallest_distances(model):
+    return ((-model(X)).argmin(1) == LABELS).float().mean()
+
+
+def over_samples_repeated(model):
+    return (model(X).argmax(0).repeat(100)[: len(LABELS)] == LABELS).float().mean()
+
+
 def pairs(model):
     chosen = model(X).argmax(1)
     return (chosen[:, None] == chosen[None]).sum()
@@ -113,13 +132,16 @@ def unknown(model):
     return list(measure(model(X).argmax(1), LABELS[:, None]))
 
 
-def compared(evaluate) -> list[str]:
+def compared(evaluate, scores: bool | None = None) -> list[str]:
+    """Return the mistakes of comparisons; with scores or distances, those of a model that has learned its classes."""
+    rows, labels, steps = (X, LABELS, 2) if scores is None else (MANY, CLASSES, 200)
+    sign = -1 if scores is False else 1
     model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with capture_events() as events:
-        for _ in range(2):
+        for _ in range(steps):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(X), LABELS).backward()
+            nn.functional.cross_entropy(sign * model(rows), labels).backward()
             optimizer.step()
         model.eval()
         with torch.no_grad():
@@ -135,6 +157,7 @@ def compared(evaluate) -> list[str]:
         (by_a_caller, "broadcast"),
         (error_of_a_column, "broadcast"),
         (over_samples, "samples"),
+        (over_samples_repeated, "samples"),
         (over_all, "all"),
         (over_one, "one"),
         (scores, "scores"),
@@ -149,7 +172,15 @@ def test_a_mistake_is_named(evaluate, how):
     assert how in compared(evaluate)
 
 
-@pytest.mark.parametrize("evaluate", [sound, view_as, top_two, each_class, next_ones], ids=lambda value: value.__name__)
+@pytest.mark.parametrize("evaluate", [smallest, smallest_two], ids=lambda value: value.__name__)
+def test_the_smallest_scores_are_a_mistake_if_they_are_right_more_seldom_than_by_chance(evaluate):
+    assert compared(evaluate, scores=True) == ["least"]
+    assert compared(evaluate, scores=False) == [""]
+
+
+@pytest.mark.parametrize(
+    "evaluate", [smallest_distances, sound, view_as, top_two, each_class, next_ones], ids=lambda value: value.__name__
+)
 def test_a_sound_comparison_has_no_mistake(evaluate):
     found = compared(evaluate)
     assert found

@@ -108,6 +108,34 @@ def test_other_variables_are_quiet(tmp_path, body, more):
     assert reads(tmp_path, body, **more) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "end", "name"),
+    [
+        ("v, w = model(x).squeeze(-1), y", "return (v.argmax(1) == w).sum()", "v"),
+        ("v = model(x)\nw = y", "return F.cross_entropy(v, w)", "v"),
+        ("out = model(x)\nv = out.argmax(1)", "return (v - y).abs().float().mean()", "v"),
+    ],
+)
+def test_a_result_that_is_compared_behind_the_loop_is_read(tmp_path, body, end, name):
+    assert reads(tmp_path, body, end) == [name]
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        ("v, w = model(x), y", "print(v, w)"),
+        ("v, w = model(x), y", "return v[0], w[0]"),
+        ("v, w = model(x), y", "return list(zip(v.tolist(), w.tolist()))"),
+        ("v, w = model(x), y", "v = v * 0\n        return F.cross_entropy(v, w)"),
+        ("v, w = model(x), y\nhistory.append(v)", "return F.cross_entropy(v, w)"),
+        ("v, w = model(x), y", "return (v == v).sum()"),
+    ],
+    ids=["shown", "a sample", "pairs to show", "another value", "kept", "without targets"],
+)
+def test_results_of_the_last_pass_for_another_use_are_quiet(tmp_path, body, end):
+    assert reads(tmp_path, body, end) == []
+
+
 def test_calls_with_gradients_are_quiet(tmp_path):
     training = "with torch.enable_grad():\n    v = loss(model(x), y)"
     assert reads(tmp_path, training) == []

@@ -3,6 +3,7 @@ import pytest
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
+    ChoiceRead,
     Event,
     LoaderEnded,
     LoaderMet,
@@ -105,3 +106,11 @@ def test_a_choice_by_training_rows_is_found():
 )
 def test_other_choices_are_quiet(evaluation, last, facts):
     assert run(evaluation, *last, **facts) == []
+
+
+def test_a_choice_by_the_loss_of_the_training_is_found():
+    read = ChoiceRead(name="self.best", by="train_loss", beside="val_loss", evaluations=6, site=CHOICE)
+    (finding,) = judge(ChosenWithoutValidation, [*MET, read, RunEnded(how="finished")])
+    assert finding.message == "the best weights are chosen by `train_loss`, and `val_loss` is not compared"
+    assert finding.primary.site == CHOICE
+    assert judge(ChosenWithoutValidation, [*MET, read, RunEnded(how="interrupted")]) == []

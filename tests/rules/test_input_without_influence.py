@@ -1,6 +1,7 @@
 """An ignored mask and lost samples are reported once for each model; inputs with influence are not."""
 
 from truestep.events import ArgumentsCompared, CheckSkipped, InputsCompared, ModelMet, Site
+from truestep.findings import Confidence
 from truestep.rules import Progress
 from truestep.rules.input_without_influence import InputWithoutInfluence
 from truestep.testing import judge
@@ -66,6 +67,20 @@ def test_sequences_of_which_only_the_first_position_counts_are_found_where_the_o
     assert finding.primary.site == end
     assert "first position of its `x` only" in finding.message
     assert [mark.site for mark in finding.related] == [LINE]
+    assert finding.confidence is Confidence.LOW
+
+
+def test_a_first_position_is_certain_if_an_operation_ran_over_the_others():
+    (finding,) = judge(InputWithoutInfluence, [MET, compared(first="x", ends=Site("model.py", 12), unused=True)])
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_samples_with_one_result_are_found_where_an_empty_position_is_read():
+    read = Site("model.py", 9)
+    (finding,) = judge(InputWithoutInfluence, [MET, compared(blank=7, read_at=read)])
+    assert finding.primary.site == read
+    assert "do not depend on 7 of 8 samples" in finding.message
+    assert finding.confidence is Confidence.MEDIUM
 
 
 def test_an_inverted_mask_of_padding_is_found():

@@ -1,6 +1,16 @@
 import pytest
 
-from truestep.events import FigureRead, ResultCompared, RunEnded, Site
+from truestep.events import (
+    ClassFigureRead,
+    FigureOfTest,
+    FigureRead,
+    LoaderUnread,
+    LossFigureRead,
+    PartUnused,
+    ResultCompared,
+    RunEnded,
+    Site,
+)
 from truestep.rules.metric_misreported import MetricMisreported
 from truestep.testing import judge
 
@@ -108,3 +118,107 @@ def test_a_loop_that_ends_in_its_first_pass_is_found_at_the_statement():
 
 def test_other_comparisons_are_quiet():
     assert found(*(compared(how) for how in ("", "scale", "padding", "cancelled"))) == []
+
+
+# --- figures by their names ------------------------------------------------------------------------------------------
+
+CLASSES = ((40, 10, 5), (25, 4, 15), (30, 12, 6))
+"""True positives, false positives and false negatives."""
+BINARY = ((60, 20, 10), (40, 10, 20))
+
+
+def share(figure, of=CLASSES):
+    ratios = {
+        "recall": [a / (a + c) for a, _, c in of],
+        "precision": [a / (a + b) for a, b, _ in of],
+        "f1": [2 * a / (2 * a + b + c) for a, b, c in of],
+        "iou": [a / (a + b + c) for a, b, c in of],
+    }
+    return ratios[figure]
+
+
+def mean(figure, of=CLASSES):
+    return sum(share(figure, of)) / len(of)
+
+
+def named(claim, *values, of=CLASSES, **facts):
+    samples = sum(a + c for a, _, c in of)
+    known = {"name": f"val_{claim}", "counts": ((samples, of),), "place": PLACE, "site": COMPARED}
+    return ClassFigureRead(claim=claim, values=values, **known | facts)
+
+
+def messages(*events):
+    return [finding.message for finding in found(*events)]
+
+
+def test_a_figure_that_is_another_one_is_named():
+    assert messages(named("recall", *share("precision"))) == ["`val_recall` is the precision"]
+    assert messages(named("balanced", mean("precision"))) == ["`val_balanced` is the precision"]
+    counted = "`val_f1` is the precision: false negatives are counted as false positives are"
+    assert messages(named("f1", mean("precision"))) == [counted]
+    assert messages(named("iou", *share("f1"))) == ["`val_iou` is the F1 score"]
+    parts = [(one + other) / 2 for one, other in zip(share("precision"), share("recall"), strict=True)]
+    assert messages(named("f1", *parts)) == ["`val_f1` is the mean of precision and recall"]
+    (finding,) = found(named("recall", 100 * mean("precision")))
+    assert finding.primary.site == PLACE
+    assert f"{mean('recall'):.4g} is right" in finding.primary.label
+
+
+@pytest.mark.parametrize(
+    ("claim", "values"),
+    [
+        ("recall", share("recall")), ("recall", [mean("recall")]), ("recall", [95 / 121]), ("recall", [40 / 45]),
+        ("recall", [100 * mean("recall")]), ("recall", [round(mean("recall"), 3)]), ("precision", [95 / 121]),
+        ("f1", [mean("f1")]), ("f1", share("f1")), ("f1", [2 * mean("recall") * mean("precision") / (
+            mean("recall") + mean("precision"))]), ("balanced", [mean("recall")]), ("recall", [0.123]),
+        ("recall", [1.0]), ("precision", [16.0]), ("recall", [sum(share("recall")[1:]) / 2]),
+        ("recall", [0.1, 0.2, 0.3]), ("f1", [0.5, 0.4, mean("f1")]),
+    ],
+)  # fmt: skip
+def test_usual_figures_of_classes_are_quiet(claim, values):
+    assert messages(named(claim, *values)) == []
+
+
+def test_a_figure_of_two_classes_needs_two_evaluations():
+    wrong = named("recall", share("precision", BINARY)[1], of=BINARY)
+    later = ((62, 18, 8), (42, 8, 18))
+    again = named("recall", share("precision", later)[1], of=later)
+    assert messages(wrong) == []
+    assert messages(wrong, again) == ["`val_recall` is the precision"]
+    right = named("recall", share("recall", later)[1], of=later)
+    assert messages(wrong, again, right) == []
+
+
+def test_figures_of_equal_counts_say_nothing():
+    even = ((40, 10, 10), (30, 5, 5), (20, 8, 8))
+    assert messages(named("recall", *share("precision", even), of=even)) == []
+
+
+def losses(claim, value, mean=2.5, total=10.0, number=4, name="ppl"):
+    return LossFigureRead(
+        claim=claim, name=name, values=(value,), losses=((mean, total, number),), place=PLACE, site=COMPARED
+    )
+
+
+def test_perplexities_and_bits_of_other_units_are_named():
+    import math
+
+    assert messages(losses("perplexity", 2**2.5)) == ["`ppl` is a power of 2, and its loss is in nats"]
+    assert messages(losses("perplexity", math.exp(10.0))) == [
+        "`ppl` is the exponential of the sum of the losses, not of their mean"
+    ]
+    assert messages(losses("bits", 2.5, name="bpc")) == ["`bpc` is a loss in nats"]
+    sound = [("perplexity", math.exp(2.5)), ("perplexity", 12.3), ("bits", 2.5 / math.log(2)), ("bits", 8.0)]
+    assert [messages(losses(claim, value)) for claim, value in sound] == [[]] * 4
+    assert messages(losses("perplexity", math.inf, total=1e4)) == []
+    assert messages(losses("perplexity", 2**2.5), losses("perplexity", math.exp(2.5))) == []
+
+
+def test_the_figure_of_a_test_is_that_of_other_samples():
+    test = FigureOfTest(name="test accuracy", place=PLACE, site=COMPARED)
+    assert messages(test) == []
+    assert messages(test, LoaderUnread(name="val_loader")) == []
+    assert messages(LoaderUnread(name="test_loader")) == []
+    for unread in (LoaderUnread(name="test_loader"), PartUnused(name="test")):
+        (message,) = messages(test, unread)
+        assert message == f"the figure of a test is that of other samples, and `{unread.name}` is never read"

@@ -1,4 +1,4 @@
-from truestep.events import PartnersScored, RowsPaired, Site
+from truestep.events import CollatedAgain, PartnersScored, RowsPaired, Site
 from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
 from truestep.testing import judge
 
@@ -55,6 +55,25 @@ def test_orders_that_come_by_chance_need_more_steps():
     assert found(*[order(chance=-2.0)] * 4) == []
     assert len(found(*[order(chance=-2.0)] * 6)) == 1
     assert found(*[order(chance=-2.0)] * 4, order(equal=True)) == []
+
+
+SORTS = Site("train.py", 4)
+CROSSED = CollatedAgain(loader=1, function="collate", crossed=(("lengths", "y"), ("x", "y")), made=SORTS)
+PAIRED = RowsPaired(model=0, table="y", other="x", rows=32, batch=True, equal=True, site=LOSS)
+
+
+def test_a_collate_function_is_named_if_a_loss_pairs_what_it_moves_apart():
+    for events in ((CROSSED, PAIRED, PAIRED), (PAIRED, CROSSED, PAIRED)):
+        (finding,) = found(*events)
+        assert finding.primary.site == SORTS
+        assert finding.message == "`collate` puts `x` and `y` of a batch in different orders"
+        assert [mark.site for mark in finding.related] == [LOSS]
+
+
+def test_parts_that_no_loss_pairs_and_parts_that_stay_together_are_quiet():
+    apart = RowsPaired(model=0, table="x", other="z", rows=32, batch=True, equal=True, site=LOSS)
+    together = CollatedAgain(loader=1, function="collate")
+    assert found(CROSSED, apart) == found(CROSSED) == found(together, PAIRED) == []
 
 
 def test_partners_of_a_contrastive_loss_that_are_others():

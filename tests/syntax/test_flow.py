@@ -115,3 +115,129 @@ def test_evaluation_loops_take_no_step():
     (loop,) = program.roles.evaluations()
     assert loop.node.lineno == 5
     assert program.roles.over_batches(loop)
+
+
+MODES = """
+def set_mode(net, training=True):
+    net.train(training)
+
+for x, y in loader:
+    set_mode({given})
+    model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "act"),
+    [("model, False", "EVAL"), ("model", "TRAIN"), ("net=model, training=True", "TRAIN"), ("model, flag", "MODE")],
+)
+def test_a_mode_is_known_where_its_argument_is_a_constant(given, act):
+    program = Program.from_text(HEAD + MODES.format(given=given))
+    (loop,) = program.loops
+    assert [(one.act.name, one.key) for one in program.flow.of_loop(loop)] == [(act, "model"), ("FORWARD", "model")]
+
+
+DECORATED = """
+def without(function):
+    {above}
+    def wrapped(*args):
+        {before}
+        {call}
+    return wrapped
+
+{decorators}
+def evaluate(net, batches):
+    for x, y in batches:
+        net(x)
+
+evaluate(model, loader)
+"""
+QUIET = [
+    DECORATED.format(
+        above="", before="pass", call="with torch.no_grad():\n            return function(*args)", decorators="@without"
+    ),
+    DECORATED.format(above="@torch.no_grad()", before="pass", call="return function(*args)", decorators="@without"),
+    DECORATED.format(above="@torch.no_grad", before="pass", call="return function(*args)", decorators="@without"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUIET, ids=["block", "decorator", "name"])
+def test_gradients_are_off_by_a_decorator_of_the_file(text):
+    program = Program.from_text(HEAD + text)
+    for scope in (program.module, next(one for one in program.functions() if one.name == "evaluate")):
+        (forward,) = program.flow.operations(scope)
+        assert forward.act.name == "FORWARD"
+        assert forward.without_gradients
+
+
+def test_a_decorator_that_only_calls_leaves_gradients_on():
+    text = DECORATED.format(above="", before="print(args)", call="return function(*args)", decorators="@without")
+    program = Program.from_text(HEAD + text)
+    (forward,) = program.flow.operations(program.module)
+    assert not forward.without_gradients
+
+
+def test_a_decorator_is_told_a_mode():
+    text = """
+def in_mode(training):
+    def decorate(function):
+        def wrapped(self, *args):
+            self.model.train(training)
+            try:
+                return function(self, *args)
+            finally:
+                self.model.train(not training)
+        return wrapped
+    return decorate
+
+class Trainer:
+    @in_mode(False)
+    def validate(self, loader):
+        for x in loader:
+            self.model(x)
+"""
+    program = Program.from_text(HEAD + text)
+    (validate,) = [one for one in program.functions() if one.name == "Trainer.validate"]
+    operations = program.flow.operations(validate)
+    assert [(one.act.name, one.key) for one in operations] == [
+        ("EVAL", "self.model"), ("FORWARD", "self.model"), ("MODE", "self.model")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "act"),
+    [
+        ("p.grad = None", "CLEAR"),
+        ("p.grad = g", "CLEAR"),
+        ("del p.grad", "CLEAR"),
+        ("p.grad = p.grad * 0.5", "CLEAR"),
+        ("p.grad = g if p.grad is None else p.grad + g", "ADD"),
+        ("p.grad += g", "ADD"),
+        ("p.grad.add_(g)", "ADD"),
+        ("p.grad.zero_()", "CLEAR"),
+    ],
+)
+def test_gradients_by_hand(line, act):
+    program = Program.from_text(f"{HEAD}for p, g in zip(model.parameters(), gradients):\n    {line}\n")
+    (one,) = program.flow.operations(program.module)
+    assert one.act.name == act
+
+
+def test_elements_of_a_container_have_their_own_text():
+    text = """
+optimizers = {name: torch.optim.SGD(net.parameters()) for name, net in nets.items()}
+
+def apply(name, loss):
+    optimizers[name].zero_grad()
+    loss.backward()
+    optimizers[name].step()
+
+for x in loader:
+    apply("actor", x)
+    apply("critic", x)
+"""
+    program = Program.from_text(HEAD + text)
+    (training,) = program.roles.trainings()
+    steps = training.all_steps
+    assert [one.optimizer for one in steps] == ["optimizers['actor']", "optimizers['critic']"]
+    assert all(one.sure and one.built is not None and one.built.name == "torch.optim.SGD" for one in steps)

@@ -26,6 +26,9 @@ def origin(text):
         ("if c:\n    a = f()\n    look(a)\nelse:\n    a = g()", "f()"),
         ("for i in r:\n    a = f()\n    look(a)", "f()"),
         ("while c:\n    a = f(a)\n    look(a)", "f(a)"),
+        ("d = {'a': f(), 'b': g()}\nlook(d['b'])", "g()"),
+        ("d = [f(), g()]\nlook(d[0])", "f()"),
+        ("d = {'a': f()}\nb = d['a']\nlook(b)", "f()"),
     ],
 )
 def test_name_is_followed(text, expected):
@@ -44,6 +47,21 @@ def test_name_is_followed(text, expected):
 )
 def test_name_with_several_values_is_not_followed(text):
     assert origin(text) == "a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "d = {'a': f(), **more}\nlook(d['a'])",
+        "d = {'a': f()}\nd['a'] = g()\nlook(d['a'])",
+        "d = {'a': f()}\nd.update(a=g())\nlook(d['a'])",
+        "d = [f()]\nlook(d['a'])",
+        "d = [f()]\nlook(d[7])",
+        "d = h()\nlook(d['a'])",
+    ],
+)
+def test_an_element_that_may_change_is_not_followed(text):
+    assert origin(text).startswith("d[")
 
 
 def test_a_name_that_is_assigned_from_itself_ends():

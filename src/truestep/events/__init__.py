@@ -60,6 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
+from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -71,6 +72,7 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
+    AxesRead,
     BatchStatisticsTaken,
     FirstNormRead,
     FirstStatisticsUsed,
@@ -121,6 +123,7 @@ from truestep.events._ranks import (
     WeightsRead,
 )
 from truestep.events._rows import (
+    CollatedAgain,
     LabelsRead,
     PartUnused,
     ResultRowsScored,
@@ -164,6 +167,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",
@@ -172,7 +176,10 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "ChoiceRead",
+    "ClassFigureRead",
     "ClassesTrained",
+    "CollatedAgain",
     "CollectiveCalled",
     "CopyUnchanged",
     "DerivativeCompared",
@@ -182,6 +189,7 @@ __all__ = [
     "EmbeddingRead",
     "EvaluationLossRead",
     "Event",
+    "FigureOfTest",
     "FigureRead",
     "FirstNormRead",
     "FirstStatisticsUsed",
@@ -216,6 +224,7 @@ __all__ = [
     "LoaderUnread",
     "LoopRead",
     "LossComputed",
+    "LossFigureRead",
     "LossFollowed",
     "LossNotFinite",
     "LossRead",

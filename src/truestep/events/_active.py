@@ -74,6 +74,12 @@ class InputsCompared(Event):
     """Whether the results depend on the first sample of the batch, and not on the last nor on one in the middle."""
     first: str = ""
     """Argument with sequences if the results depend on its first position, and on no other; else empty."""
+    unused: bool = False
+    """Whether results of operations over all positions reach the line ``ends``, and only those of the first pass it."""
+    blank: int = 0
+    """Number of samples with one result, since a position is read that holds only zeros for them."""
+    read_at: Site | None = None
+    """Line that reads this position."""
     only_padding: str = ""
     """Argument with tokens if the results depend on its padding, and on no other token; else empty."""
     ends: Site | None = None
@@ -154,12 +160,13 @@ class ResultCompared(Event):
     model: int
     how: str = ""
     """Mistake of the comparison: "broadcast" (each prediction with each target), "one", "samples" or "all" (the
-    prediction is chosen over one number, over the samples or over everything), "scores" (scores for classes), "rows"
-    (targets of other samples), "threshold" (a middle between 0 and 1, for results of any size); of a figure: "means"
-    or "counts" (means of batches, or counts, divided by samples, or by batches), "first" (the loop ends in its first
-    pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of the
-    predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the targets),
-    "padding" (padded positions count), "itself" (equal values on both sides); empty without a mistake."""
+    prediction is chosen over one number, over the samples or over everything), "least" (the smallest scores are
+    chosen), "scores" (scores for classes), "rows" (targets of other samples), "threshold" (a middle between 0 and 1,
+    for results of any size); of a figure: "means" or "counts" (means of batches, or counts, divided by samples, or by
+    batches), "tensors" (sums divided by the number of tensors that hold the samples), "first" (the loop ends in its
+    first pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of
+    the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
+    targets), "padding" (padded positions count), "itself" (equal values on both sides); empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()

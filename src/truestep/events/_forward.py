@@ -133,6 +133,35 @@ class LevelsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AxesRead(Event):
+    """The input of a model with convolutions was compared with the same memory, read in other orders of the axes.
+
+    The roughness of an image is the mean difference of its neighbouring values, as a share of its standard deviation.
+    """
+
+    absent: ClassVar[str] = "no convolution called on images with several channels on the CPU"
+    model: int
+    training: bool = True
+    samples: int = 0
+    shape: tuple[int, ...] = ()
+    """Channels, height and width; or channels and length."""
+    classes: bool = False
+    """Whether the values are 0 and 1, with one 1 for each position: exactly, in one of the orders."""
+    rough: float = 0.0
+    """Median roughness of images."""
+    smooth: float = 0.0
+    """That of the memory in the other order with the smoother images."""
+    most: float = 0.0
+    """Ratio of both that four fifths of the images exceed."""
+    order: str = ""
+    """The other order, "height, width, channel" or "channel, height, width"; empty for classes in the right order."""
+    view: Site | None = None
+    """The only ``reshape`` or ``view`` in the file of the call that names these sizes."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FirstNormRead(Event):
     """In an evaluation, the input of the first batch normalisation was compared with its running statistics."""
 

@@ -53,6 +53,21 @@ class RowsPaired(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CollatedAgain(Event):
+    """A collate function of the program was called again, on copies of the same samples in another order."""
+
+    absent: ClassVar[str] = "no loader with a collate function of the program that could be called again"
+    loader: int
+    function: str
+    crossed: tuple[tuple[str, ...], ...] = ()
+    """Pairs of parts of the batch that were of other samples of each other then; in the order of the alphabet."""
+    made: Site | None = None
+    """The only line of the function that orders something, else its first line."""
+    site: Site | None = None
+    """Line that draws the batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowsEqualled(Event):
     """At a sampled step, the rows of the arguments of a model in training were compared with each other.
 

@@ -30,6 +30,16 @@ def is_for_choice(name: str) -> bool:
     return not words.isdisjoint(_FOR_CHOICE) and words.isdisjoint(_SEEN)
 
 
+def is_of_test(name: str) -> bool:
+    """Return True if a name says that the samples are those of a final test.
+
+    >>> is_of_test("test_loader"), is_of_test("x_test"), is_of_test("val_loader"), is_of_test("train_test")
+    (True, True, False, False)
+    """
+    words = _words(name)
+    return "test" in words and words.isdisjoint(_FOR_CHOICE | _SEEN)
+
+
 def is_trained_on(name: str) -> bool:
     """Return True if a name says that the samples are those of the training."""
     return not _words(name).isdisjoint(_SEEN)

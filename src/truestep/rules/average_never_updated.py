@@ -22,7 +22,8 @@ class AverageNeverUpdated(Rule):
     trained model with the same shapes has changed. Reports one if the program has a loop over pairs of parameters that
     changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
     ``momentum``), or as a target and began as a copy of the trained model; also a copy of the trained model that is
-    written to, in each update, with its own values: an average of itself.
+    written to, in each update, with its own values: an average of itself. The syntax shows an object of a class of the
+    file whose method that updates the average is never called.
 
     Why it matters
     --------------

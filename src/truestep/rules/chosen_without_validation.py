@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from truestep.accounts.samples import CLEAN, TRAINED
 from truestep.events import (
     BatchDrawn,
+    ChoiceRead,
     Event,
     LoaderUnread,
     ModelCalled,
@@ -52,6 +53,10 @@ class ChosenWithoutValidation(Rule):
     are built and never read. Reports weights that were kept at least twice, if a part with a name such as ``val`` or
     ``dev`` is never read, and all these evaluations were on other samples: all of them trained on, or hardly any.
 
+    Also reads, after each evaluation, the best value so far of a branch that keeps weights, and the variables that are
+    called a loss of the training or of a validation. Reports a best value that is, after each of three or more
+    evaluations, the least loss of the training, and never that of the validation beside it.
+
     Why it matters
     --------------
     The figure of the chosen weights is the largest of many, and part of it is chance: that of test samples is reported
@@ -78,7 +83,7 @@ class ChosenWithoutValidation(Rule):
     Known false alarms
     ------------------
     A program that sets a validation part aside for another program. Not reported: programs with two parts only, parts
-    in a dict, and a choice by the loss of the training steps.
+    in a dict, and a choice by the loss of the training in a program without one of a validation.
 
     References
     ----------
@@ -90,13 +95,14 @@ class ChosenWithoutValidation(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (WeightsKept, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
+    watches = (WeightsKept, ChoiceRead, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
     needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
 
     def __init__(self) -> None:
         super().__init__()
         self._choices: dict[Site | None, _Choice] = {}
+        self._by_training: list[ChoiceRead] = []
         self._unused: dict[str, Site | None] = {}
         self._unread: dict[str, Site | None] = {}
         """Loaders; their samples may be evaluated as a tensor."""
@@ -107,6 +113,8 @@ class ChosenWithoutValidation(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case ChoiceRead():
+                self._by_training.append(event)
             case WeightsKept():
                 self._keep(self._choices.setdefault(event.site, _Choice()), run)
             case ModelCalled(tracked=False, loader=int(loader)):
@@ -137,6 +145,16 @@ class ChosenWithoutValidation(Rule):
         choice.samples |= before
 
     def ended(self, event: RunEnded, run: Progress) -> None:
+        for read in self._by_training if event.how in ("finished", "exited") else ():
+            self.report(
+                read.site,
+                f"the best weights are chosen by `{read.by}`, and `{read.beside}` is not compared",
+                run=run,
+                label=f"after each of {read.evaluations} evaluations, `{read.name}` is the least `{read.by}` so far",
+                help=f"compare `{read.beside}` with the best one",
+                cost="the weights that have memorised most are kept",
+                unit="choices",
+            )
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
         if event.how != "finished" or len(kept) != 1:
             return

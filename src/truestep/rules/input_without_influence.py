@@ -8,7 +8,7 @@ from truestep.rules._rule import Progress, Rule
 
 
 class InputWithoutInfluence(Rule):
-    """A model ignores an argument, the mask of its padding, or all samples or positions but the first.
+    """A model ignores an argument, the mask of its padding, most samples, or all positions but the first.
 
     What it does
     ------------
@@ -18,7 +18,8 @@ class InputWithoutInfluence(Rule):
     one that has influence, as the second picture of a pair. Reports a mask of 0 and 1 if its complement gives the same
     results, while other values at the positions of the padding change the results of real positions. Reports a model if
     the first sample of the batch changes its results, but the last sample and one in the middle do not; if the first
-    position of its sequences does, but no other; and if the padding does, but no token.
+    position of its sequences does, but no other; and if the padding does, but no token. Reports a model if at least
+    half of the samples have one result, since it reads a position of padded states that holds only zeros for them.
 
     Why it matters
     --------------
@@ -28,7 +29,8 @@ class InputWithoutInfluence(Rule):
     sample in the batch. In the proof the same classifier has an accuracy of 0.90 instead of 0.94. A slice in the
     dimension of the samples (``x[0]`` for ``x[:, 0]``) raises no error either, and the predictions of a batch are those
     for its first sample. A causal model with the first position (``out[:, 0]``) in place of the last has seen one
-    value of each sequence, and an inverted mask leaves the padding.
+    value of each sequence, and an inverted mask leaves the padding. The last position of padded states (``out[:, -1]``)
+    is zero for all samples but the longest: in the second proof the accuracy is 0.58 instead of 1.00.
 
     Example
     -------
@@ -46,10 +48,11 @@ class InputWithoutInfluence(Rule):
 
     Known false alarms
     ------------------
-    An argument that a part of the model takes for a common signature only. Not reported: arguments with one value or
-    with influence in any checked call, those that ``forward`` does not name, of another shape, with a default, or of
-    classes with one signature, masks that mark no padding or only padding
-    that has no influence, masks with an effect in train mode only, constant outputs, and results in another order.
+    An argument that a part of the model takes for a common signature only. A first position that is read on purpose,
+    after a layer that ran over all of them; without such a layer the confidence is low. Not reported: arguments with
+    one value or with influence in any checked call, those that ``forward`` does not name, of another shape, with a
+    default, or of classes with one signature, masks that mark no padding or only padding that has no influence, masks
+    with an effect in train mode only, constant outputs, and results in another order.
 
     References
     ----------
@@ -112,6 +115,21 @@ class InputWithoutInfluence(Rule):
                         key=(event.model, "samples"),
                     )
                 self._positions(event, name, run)
+                self._ends(event, name, run)
+
+    def _ends(self, event: InputsCompared, name: str, run: Progress) -> None:
+        if event.blank:
+            self.report(
+                event.read_at or event.site,
+                f"the results of `{name}` do not depend on {event.blank} of {event.samples} samples",
+                run=run,
+                label="reads a position that holds only zeros for these samples",
+                related=(Mark(event.site, "the call"),) if event.read_at and event.site else (),
+                cost=f"on a copy, these {event.blank} samples, which differ, had one and the same result",
+                help="read the end of each sample, `out[torch.arange(len(out)), lengths - 1]`, or the last state",
+                unit="checks",
+                key=(event.model, "ends"),
+            )
 
     def _positions(self, event: InputsCompared, name: str, run: Progress) -> None:
         if event.first:
@@ -125,7 +143,8 @@ class InputWithoutInfluence(Rule):
                 related=(Mark(event.site, "the call"),) if event.ends and event.site else (),
                 cost="on a copy, other values there changed no bit of the results; another first position did",
                 help="use the last position or a summary of all, `x[:, -1]` or `x.mean(1)`",
-                confidence=Confidence.LOW,  # the first of a sequence can be a summary token, or the state to act on
+                # The first of a sequence can be the state to act on; then no operation runs over the others.
+                confidence=Confidence.MEDIUM if event.unused else Confidence.LOW,
                 unit="checks",
                 key=(event.model, "positions"),
             )

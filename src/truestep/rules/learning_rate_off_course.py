@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from truestep.accounts import Segment
 from truestep.events import Event, LearningRateRead, OptimizerBuilt, OptimizerStepped, RateComputed, RunEnded, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Draft, Progress, Rule
+from truestep.rules._syntax.steps import schedules
+from truestep.syntax import Program, Suspicion
 
 _LEAST_UPDATES = 10
 _GONE = 1e-6
@@ -35,6 +39,8 @@ class LearningRateOffCourse(Rule):
     - groups that keep the largest rate of the others, while the script sets these along a course;
     - an optimizer that keeps its rate while the script computes another one for each step, which only its log gets, or
       an attribute that torch never reads, such as ``optimizer.lr``.
+
+    The syntax shows a rate that the loop computes and prints, in a file that sets none.
 
     Why it matters
     --------------
@@ -76,6 +82,10 @@ class LearningRateOffCourse(Rule):
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
     explains = ("loss-at-chance",)
     leads_to = ("loss-never-changes", "nan-or-inf")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return schedules.rate_never_set(program)
 
     def __init__(self) -> None:
         super().__init__()

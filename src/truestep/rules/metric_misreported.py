@@ -6,9 +6,23 @@ import math
 import re
 from collections.abc import Iterator
 
-from truestep.events import Event, FigureRead, ResultCompared, RunEnded, Site
+from truestep.events import (
+    ClassFigureRead,
+    Event,
+    FigureOfTest,
+    FigureRead,
+    LoaderUnread,
+    LossFigureRead,
+    PartUnused,
+    ResultCompared,
+    RunEnded,
+    Site,
+)
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._class_figures import FORMULAS, Judgement, judged
 from truestep.rules._conditions import ENDED
+from truestep.rules._loader_names import is_of_test
+from truestep.rules._loss_figures import HELP, mistaken
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import results
 from truestep.syntax import Program, Suspicion
@@ -22,6 +36,8 @@ _NEAR = 2e-3
 _LEAST_SAMPLES = 20
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
+_LEAST_WRONG = 2
+"""Figures that are others than their names say; one alone is enough if it excludes a coincidence."""
 
 
 _AVERAGES = {
@@ -32,6 +48,10 @@ _AVERAGES = {
     "counts": (
         "the number of right predictions divided by the number of batches",
         "divide by the number of samples",
+    ),
+    "tensors": (
+        "a sum over samples divided by the number of tensors that hold them",
+        "divide by the number of samples, the length of one of the tensors",
     ),
 }
 """Message and remedy of an average, by the mistake as `ResultCompared` names it."""
@@ -55,11 +75,24 @@ class MetricMisreported(Rule):
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
     batches that adds to sums and ends in a ``return`` or ``break`` in its first pass: the figure is that of one batch.
 
+    Counts the predictions of each class in an evaluation: the largest scores of the result of each call, next to the
+    variable beside it that holds the targets. Reports a value that is called a recall, a precision, an F1 score, an IoU
+    or the like if it is none of the usual forms of this figure, and is another one to six digits. Collects the losses
+    of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
+    of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
+    program calls one of a test, if it reads no samples with this name, and those with this name are never read.
+
+    The syntax shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
+    precision exchanged, labels and predictions exchanged, values compared with themselves, results of the last batch,
+    and means of batches divided by samples.
+
     Why it matters
     --------------
     Early stopping, the choice of the best model and every conclusion follow this number, and the training is not
     affected: nothing else shows the mistake. In the proof, counters that are set to zero once, and not before each
-    evaluation, report an accuracy of 0.94 where 0.99 of the predictions are right.
+    evaluation, report an accuracy of 0.94 where 0.99 of the predictions are right. In another one, the recall of a rare
+    class divides by its predictions: the weights that are chosen by it find 16 % of the samples of this class, where
+    those of the best recall find 48 %.
 
     Example
     -------
@@ -68,18 +101,24 @@ class MetricMisreported(Rule):
         for x, y in loader:
             correct += (model(x).argmax(1) == y).sum().item()
         accuracy = correct / len(loader)                # the number of batches
+        recall = tp / (tp + fp)                         # the precision
+        perplexity = 2 ** loss                          # the loss is in nats
 
     Fix
     ---
     ::
 
         accuracy = correct / len(loader.dataset)
+        recall = tp / (tp + fn)
+        perplexity = math.exp(loss)
 
     Known false alarms
     ------------------
-    None known. Not reported: accuracies that the variables of no function hold, evaluations with several comparisons,
-    and those with so many batches that not all of them are followed. Averages are not reported if they are divided by
-    a variable that is not counted in the loop, or computed from lists.
+    A figure of a test that is meant to be that of other samples, in a program with a test set for later. Not reported:
+    figures that the variables of no function hold when the next evaluation or training begins, accuracies of
+    evaluations with several comparisons, and evaluations with so many batches that not all of them are followed.
+    Averages are not reported if they are divided by a variable that is not counted in the loop, or computed from
+    lists.
 
     References
     ----------
@@ -92,7 +131,7 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead, ResultCompared)
+    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, FigureOfTest, LoaderUnread, PartUnused)
     needs = (FigureRead, ENDED)
     asks = "the figures are those of the predictions"
 
@@ -108,6 +147,11 @@ class MetricMisreported(Rule):
         self._beyond: dict[str, list[FigureRead]] = {}
         self._calls: dict[Site | None, Site | None] = {}
         """Comparison to the call of the model that made its predictions."""
+        self._named: dict[str, list[tuple[ClassFigureRead, Judgement]]] = {}
+        self._of_losses: dict[str, list[tuple[LossFigureRead, str]]] = {}
+        self._tests: list[FigureOfTest] = []
+        self._unread: dict[str, Site | None] = {}
+        """Loaders and arrays with the name of a test that nothing reads."""
         self._reported: set[tuple[Site | None, str]] = set()
         """Call of the model and mistake of averages that were followed to the division."""
 
@@ -117,6 +161,14 @@ class MetricMisreported(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ResultCompared):
             self._averaged(event, run)
+        if isinstance(event, ClassFigureRead):
+            self._named.setdefault(event.name, []).append((event, judged(event.claim, event.values, event.counts)))
+        if isinstance(event, LossFigureRead):
+            self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
+        if isinstance(event, FigureOfTest):
+            self._tests.append(event)
+        if isinstance(event, LoaderUnread | PartUnused) and is_of_test(event.name):
+            self._unread.setdefault(event.name, event.site)
         if not isinstance(event, FigureRead) or not math.isfinite(event.value):
             return
         words, named = _words(event), _is_named(event)
@@ -163,6 +215,8 @@ class MetricMisreported(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited"):
             return
+        self._claimed(run)
+        self._of_test(run)
         for name, found in self._wrong.items():
             figure, how = found[-1]
             several = {other for _, other in found} != {how} or name in self._right
@@ -180,6 +234,57 @@ class MetricMisreported(Rule):
                 figure = figures[-1]
                 most = 1 if "/" in name else 100
                 self._found(figure, f"`{name}` is above {most}", f"{figure.value:.4g}", len(figures), run)
+
+    def _claimed(self, run: Progress) -> None:
+        """Report the figures that are others than their names say."""
+        named = {
+            name: wrong
+            for name, found in self._named.items()
+            if not any(one.right for _, one in found) and (wrong := [pair for pair in found if pair[1].what])
+        }
+        strong = sum(map(len, named.values())) >= _LEAST_WRONG
+        for name, wrong in named.items():
+            figure, judgement = wrong[-1]
+            if strong or judgement.strong:
+                what, help = f"`{name}` is {judgement.what}", f"compute it as {FORMULAS[figure.claim]}"
+                self._told(figure, what, judgement.label, help, len(wrong), run)
+        for name, of_losses in self._of_losses.items():
+            kinds = {kind for _, kind in of_losses}
+            if len(kinds) == 1 and (kind := kinds.pop()):
+                last, label = of_losses[-1][0], f"{of_losses[-1][0].values[-1]:.4g}"
+                self._told(last, f"`{name}` is {kind}", label, HELP[last.claim], len(of_losses), run)
+
+    def _of_test(self, run: Progress) -> None:
+        """Report the figures of a test that are those of other samples."""
+        for test in self._tests if self._unread else ():
+            part, made = next(iter(self._unread.items()))
+            marks = (Mark(made, f"makes `{part}`"), Mark(test.site, "the call"))
+            self.report(
+                test.place,
+                f"the figure of a test is that of other samples, and `{part}` is never read",
+                run=run,
+                label=f"its value is called `{test.name}`",
+                related=tuple(mark for mark in marks if mark.site and mark.site != test.place),
+                cost="the program reports the figure of samples that chose its model, or trained it",
+                help=f"evaluate `{part}` here",
+                unit="figures",
+            )
+
+    def _told(
+        self, figure: ClassFigureRead | LossFigureRead, message: str, label: str, help: str, times: int, run: Progress
+    ) -> None:
+        place = figure.place or figure.site
+        self.report(
+            place,
+            message,
+            run=run,
+            label=label,
+            related=(Mark(figure.site, "the call"),) if figure.site and figure.site != place else (),
+            cost="early stopping, the choice of a model and every conclusion follow this number",
+            help=help,
+            unit="figures",
+            key=None if place is None else place.line,
+        ).count = times
 
     def _found(self, figure: FigureRead, message: str, label: str, times: int, run: Progress) -> None:
         place = figure.place or figure.site

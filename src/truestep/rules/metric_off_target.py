@@ -6,7 +6,7 @@ from truestep.events import Event, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-OF_AVERAGES = frozenset({"means", "counts", "first"})
+OF_AVERAGES = frozenset({"means", "counts", "tensors", "first"})
 """Mistakes of averages over several batches, of `metric-misreported`."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
@@ -26,6 +26,10 @@ _HOW = {
     "all": (
         "one prediction is chosen over all samples and classes together",
         "pass the dimension of the classes, `argmax(dim=1)` for results of shape (N, C)",
+    ),
+    "least": (
+        "a metric takes the smallest scores for the predictions",
+        "take the largest scores: `argmax`, or `topk` with `largest=True`",
     ),
     "scores": (
         "a metric compares scores with the numbers of classes",
@@ -74,9 +78,10 @@ class MetricOffTarget(Rule):
     ------------
     Repeats the statements after a call of a model, on copies of its result, up to the comparison with targets, also in
     functions of the program. Reports predictions of shape (N,) against targets of shape (N, 1); ``argmax`` over the
-    samples, over a single output or over everything; scores compared for equality with the numbers of classes; targets
-    of other rows than the inputs; and a threshold in the middle between 0 and 1 for the logits of a model that is
-    trained with ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
+    samples, over a single output or over everything; the smallest scores, if the targets are among them more seldom
+    than by chance; scores compared for equality with the numbers of classes; targets of other rows than the inputs;
+    and a threshold in the middle between 0 and 1 for the logits of a model that is trained with
+    ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
 
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn

@@ -7,7 +7,7 @@ from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
 from truestep.findings import Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models import states
+from truestep.rules._syntax.models import repeated, states
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
@@ -20,7 +20,8 @@ class ReferenceIsTheModel(Rule):
     ------------
     Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
     (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
-    the steps of the training, as a model and its reference do.
+    the steps of the training, as a model and its reference do. The syntax also shows lists that repeat one new model,
+    such as ``[make_net()] * 5``.
 
     Why it matters
     --------------
@@ -65,7 +66,8 @@ class ReferenceIsTheModel(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return states.reference_is_the_model(program)
+        yield from states.reference_is_the_model(program)
+        yield from repeated.one_model_repeated(program)
 
     def __init__(self) -> None:
         super().__init__()

@@ -31,11 +31,12 @@ class SumOverwritten(Rule):
     What it does
     ------------
     Reads the source of the innermost loop around each call of a model. Reports a variable that is set to zero before
-    the loop, overwritten in each pass, never read in the loop, and divided, used as a divisor or differentiated behind
-    it, if the loop made several calls in a row. Reports a single number that an evaluation makes of results and of a
-    part of the batch that the model was not called on, if each pass overwrites it, the code behind the loop reads it,
-    and neither the loop nor a function that it calls keeps anything else. Reports a sum that is set to zero once,
-    before the loop over the epochs, and divided in each epoch by the total of one.
+    the loop, overwritten in each pass, never read in the loop, and divided, used as a divisor or differentiated
+    behind it, if the loop made several calls in a row. Reports a single number that an evaluation makes of results
+    and of a part of the batch that the model was not called on, if each pass overwrites it, the code behind the
+    loop reads it, and neither the loop nor a function that it calls keeps anything else. Reports the results of a
+    batch in the same way, if the code behind the loop compares them with the targets of that batch. Reports a sum
+    that is set to zero once, before the loop over the epochs, and divided in each epoch by the total of one.
 
     Why it matters
     --------------

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import Event, PartnersScored, RowsPaired, Site
+from truestep.events import CollatedAgain, Event, PartnersScored, RowsPaired, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -20,11 +20,14 @@ class TargetsOfOtherSamples(Rule):
     Also reports a contrastive cross entropy in which, at all sampled steps, three of four samples are more similar to
     the sample of the same number, or at the same place of the other half of the batch, than to their partner.
 
+    Calls the collate function of a loader again, on copies of the same samples in another order. Reports it if a loss
+    pairs two parts of its batches that then belong together in another way, although each part has the same rows.
+
     Why it matters
     --------------
     The model is trained with targets that say nothing about its inputs, and learns their frequencies. No shape is
     wrong, and the loss falls to that of the best constant. In the proof, with three classes, the accuracy is 0.32
-    instead of 0.96.
+    instead of 0.96; in the second one, with sequences that a collate function sorts, 0.50 instead of 1.00.
 
     Example
     -------
@@ -33,17 +36,24 @@ class TargetsOfOtherSamples(Rule):
         index = torch.randperm(len(x))[:64]
         loss = F.cross_entropy(model(x[index]), y[:64])     # the targets of the first 64 rows
 
+        def collate(batch):
+            texts = sorted([text for text, _ in batch], key=len)        # the labels stay where they are
+            return pad_sequence(texts), torch.tensor([label for _, label in batch])
+
     Fix
     ---
     Index all parts of a sample alike::
 
         loss = F.cross_entropy(model(x[index]), y[index])
 
+        batch = sorted(batch, key=lambda sample: len(sample[0]))        # in `collate`, whole samples
+
     Known false alarms
     ------------------
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
     shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
-    made for each batch, two parts of one table, and tables of different length.
+    made for each batch, two parts of one table, tables of different length, and collate functions with effects
+    outside of their batch.
 
     References
     ----------
@@ -55,13 +65,17 @@ class TargetsOfOtherSamples(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (RowsPaired, PartnersScored)
+    watches = (CollatedAgain, RowsPaired, PartnersScored)
     needs = (RowsPaired,)
     explains = ("loss-at-chance",)
     asks = "inputs and targets are of the same rows"
 
     def __init__(self) -> None:
         super().__init__()
+        self._crossed: dict[tuple[str, ...], CollatedAgain] = {}
+        """Parts of batches that a collate function pairs by their places."""
+        self._paired: dict[tuple[str, ...], Site | None] = {}
+        """Parts of batches that a loss pairs by their places, with its line."""
         self._equal: set[str] = set()
         """Tables with targets that were once those of the inputs."""
         self._partners: dict[Site | None, int] = {}
@@ -75,6 +89,12 @@ class TargetsOfOtherSamples(Rule):
         )
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, CollatedAgain):
+            self._crossed |= dict.fromkeys(event.crossed, event)
+        elif isinstance(event, RowsPaired) and event.batch and event.equal and not event.model:
+            self._paired.setdefault(tuple(sorted((event.table, event.other))), event.site)
+        for pair in self._crossed.keys() & self._paired.keys():
+            self._collated(pair, self._crossed[pair], run)
         if isinstance(event, PartnersScored):
             self._scored(event, run)
         if not isinstance(event, RowsPaired):
@@ -107,6 +127,21 @@ class TargetsOfOtherSamples(Rule):
             key=key,
         )
         draft.count = draft.total = count
+
+    def _collated(self, pair: tuple[str, ...], event: CollatedAgain, run: Progress) -> None:
+        one, two = pair
+        draft = self.report(
+            event.made or event.site,
+            f"`{event.function}` puts `{one}` and `{two}` of a batch in different orders",
+            run=run,
+            label="moves the rows of one part, and not those of the other",
+            related=(Mark(self._paired[pair], "the loss pairs them"),) if self._paired[pair] else (),
+            cost="on copies, the same samples in another order were paired in another way",
+            help="sort or shuffle the list of whole samples, before taking them apart",
+            unit="checks",
+            key=pair,
+        )
+        draft.count = 1
 
     def _scored(self, event: PartnersScored, run: Progress) -> None:
         before = self._partners.get(event.site, 0)

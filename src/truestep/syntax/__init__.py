@@ -12,6 +12,7 @@
 - `training`: a training loop, and the gradients of its steps.
 - `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
+- `wrappers`: decorators of the same file, and the functions that they put around others.
 """
 
 from truestep.syntax.flow import Act, Operation

@@ -30,20 +30,14 @@ class Expressions:
 
     def _parameters(self, scope: Scope, given: ast.arguments) -> None:
         inside = Context(scope)
-        others = [one for one in (given.vararg, given.kwarg) if one is not None]
-        for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, *others):
-            binding = Binding(one.arg, None, "parameter", one, inside, self._order)
-            scope.bindings.setdefault(one.arg, []).append(binding)
+        for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if one is not None:
+                self._note(Binding(one.arg, None, "parameter", one, inside, self._order))
 
     # Bindings
 
     def _note(self, binding: Binding) -> None:
-        bindings = binding.context.scope.bindings
-        known = bindings.get(binding.key)
-        if known is None:
-            bindings[binding.key] = [binding]
-        else:
-            known.append(binding)
+        binding.context.scope.bindings.setdefault(binding.key, []).append(binding)
 
     def _bind(
         self,
@@ -97,7 +91,7 @@ class Expressions:
                 value = getattr(node, name, None)
                 if type(value) is list:
                     for one in value:
-                        if one is not None:
+                        if one is not None and type(one) is not ast.Constant:
                             self._expression(one)
                 elif value is not None:
                     self._expression(value)
@@ -112,13 +106,7 @@ class Expressions:
             self._expression(node.value)
 
     def _load(self, key: str, node: ast.AST) -> None:
-        loads = self._context.scope.loads
-        known = loads.get(key)
-        entry = (self._order, node)
-        if known is None:
-            loads[key] = [entry]  # type: ignore[list-item]
-        else:
-            known.append(entry)  # type: ignore[arg-type]
+        self._context.scope.loads.setdefault(key, []).append((self._order, node))  # type: ignore[arg-type]
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
@@ -136,9 +124,11 @@ class Expressions:
         else:
             self._expression(function)
         for argument in node.args:
-            self._expression(argument)
+            if type(argument) is not ast.Constant:
+                self._expression(argument)
         for keyword in node.keywords:
-            self._expression(keyword.value)
+            if type(keyword.value) is not ast.Constant:
+                self._expression(keyword.value)
         self._order += 1
         call = Call(node, "", method, key, self._context, self._statement, self._order)
         self._context.scope.calls.append(call)

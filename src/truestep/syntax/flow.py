@@ -6,14 +6,15 @@ import ast
 import enum
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from truestep.syntax.kinds import Kind, of_name
-from truestep.syntax.names import dotted
+from truestep.syntax.names import dotted, spelled
 from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.values import argument
+from truestep.syntax.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from truestep.syntax.program import Program
@@ -30,6 +31,7 @@ class Act(enum.Enum):
 
     CLEAR = "clears gradients"
     BACKWARD = "computes gradients"
+    ADD = "adds to gradients by hand"
     STEP = "updates parameters"
     CLIP = "clips gradients"
     UNSCALE = "unscales gradients"
@@ -37,6 +39,7 @@ class Act(enum.Enum):
     SCHEDULE = "sets the learning rate"
     TRAIN = "sets train mode"
     EVAL = "sets eval mode"
+    MODE = "sets train or eval mode, by a value that is not known"
     FORWARD = "calls a model"
     UNKNOWN = "calls code that is not in this file with objects of the training"
 
@@ -62,15 +65,47 @@ class Operation:
     """Calls of functions of this file on the way to it."""
     keys: frozenset[str] = frozenset()
     """For unknown code: the objects that it gets."""
+    wrapped: bool = False
+    """Whether a decorator of this file switches the gradients off around it."""
+    mode: str = ""
+    """For a mode by a value that is not known: the name of the value."""
 
     @property
     def without_gradients(self) -> bool:
         """Return True if gradients are off, also by the functions on the way to it."""
-        if self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs):
+        if self.wrapped or self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs):
             return True
         return any(call.context.without_gradients for call in self.via)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The way to a function from the outermost one: what surrounds its operations, and its names there."""
+
+    names: dict[str, str]
+    loops: tuple[Loop, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    withs: tuple[Call, ...] = ()
+    via: tuple[Call, ...] = ()
+    depth: int = 0
+    off: bool = False
+    """Whether a decorator of this file switches the gradients off."""
+
+    def at(self, place: Context) -> _Way:
+        """Return the way to a place in the function."""
+        loops = (*self.loops, *place.loop.chain()) if place.loop is not None else self.loops
+        return replace(self, loops=loops, guards=(*self.guards, *place.guards), withs=(*self.withs, *place.withs))
+
+    def moved(self, one: Operation) -> Operation:
+        """Return an operation of the function as the outermost one reaches it; its mode may be known there."""
+        act = _MODES.get(self.names.get(one.mode, ""), one.act) if one.act is Act.MODE else one.act
+        return Operation(
+            act, _renamed(one.key, self.names), one.node, one.context, one.order, self.loops, self.guards, self.withs,
+            one.call, one.scaled, self.via, frozenset(_renamed(key, self.names) for key in one.keys), self.off,
+        )  # fmt: skip
+
+
+_MODES = {"True": Act.TRAIN, "False": Act.EVAL}
 _FRAMEWORK = re.compile(r"^(?:accelerator|fabric|self\.accelerator|self\.fabric|self)$")
 _HARMLESS = {
     "print", "len", "isinstance", "str", "repr", "zip", "enumerate", "range", "list", "tuple", "dict", "set", "type",
@@ -97,7 +132,7 @@ class Flow:
         """Return the operations of a function in order, with those of the functions that it calls."""
         known = self._of.get(scope)
         if known is None:
-            known = self._of[scope] = self._expanded(scope, (), {}, (), (), (), 0)
+            known = self._of[scope] = self._entered(scope, _Way({}))
         return known
 
     def own(self, scope: Scope) -> Iterator[Operation]:
@@ -125,16 +160,31 @@ class Flow:
 
     # Reading
 
+    def _entered(self, scope: Scope, way: _Way) -> list[Operation]:
+        """Return the operations of a function with those of the decorators of this file around it."""
+        return self._wrapped(scope, self._program.wrappers.of(scope), way)
+
+    def _wrapped(self, scope: Scope, wrappers: tuple[Wrapper, ...], way: _Way) -> list[Operation]:
+        if not wrappers:
+            return self._expanded(scope, way)
+        outer = wrappers[0]
+        inside = replace(way, names={name: _renamed(text, way.names) for name, text in outer.names.items()})
+        off = way.off or any(name in NO_GRAD for name in outer.function.decorators)
+        return self._expanded(
+            outer.function,
+            inside,
+            outer.calls,
+            lambda at: self._wrapped(scope, wrappers[1:], replace(at, names=way.names, off=off)),
+        )
+
     def _expanded(
         self,
         scope: Scope,
-        loops: tuple[Loop, ...],
-        names: dict[str, str],
-        guards: tuple[Guard, ...],
-        withs: tuple[Call, ...],
-        via: tuple[Call, ...],
-        depth: int,
+        way: _Way,
+        calls: frozenset[Call] = frozenset(),
+        wrapped: Callable[[_Way], list[Operation]] | None = None,
     ) -> list[Operation]:
+        """Return the operations of a function, with those of the function that it wraps at its calls of that one."""
         if scope in self._open:
             return []
         self._open.add(scope)
@@ -142,44 +192,29 @@ class Flow:
         for _, one in self._read(scope):
             if len(found) > _MOST:
                 break
-            context = one.context
-            inner_loops = (*loops, *context.loop.chain()) if context.loop is not None else loops
-            inner_guards = (*guards, *context.guards)
-            inner_withs = (*withs, *context.withs)
+            here = way.at(one.context)
             if isinstance(one, Operation):
-                found.append(
-                    Operation(
-                        one.act,
-                        _renamed(one.key, names),
-                        one.node,
-                        context,
-                        one.order,
-                        inner_loops,
-                        inner_guards,
-                        inner_withs,
-                        one.call,
-                        one.scaled,
-                        via,
-                        frozenset(_renamed(key, names) for key in one.keys),
-                    )
+                found.append(here.moved(one))
+            elif one in calls and wrapped is not None:
+                found += wrapped(here)
+            elif (function := self._program.resolve(one)) is not None and way.depth < _DEEPEST:
+                inside = replace(
+                    here,
+                    names=self._passed(one, function, way.names),
+                    withs=(*here.withs, *_decorators(function, self._program)),
+                    via=(*way.via, one),
+                    depth=way.depth + 1,
                 )
-                continue
-            function = self._program.resolve(one)
-            assert function is not None
-            if depth < _DEEPEST:
-                found += self._expanded(
-                    function, inner_loops, self._passed(one, function, names), inner_guards,
-                    (*inner_withs, *_decorators(function, self._program)), (*via, one), depth + 1,
-                )  # fmt: skip
+                found += self._entered(function, inside)
         self._open.discard(scope)
         return found
 
     def _passed(self, call: Call, function: Scope, names: dict[str, str]) -> dict[str, str]:
-        """Return the names that the parameters of a function have in the outermost one."""
-        inner: dict[str, str] = {}
+        """Return the names that the parameters of a function have in the outermost one, and its constants."""
+        inner = self._program.values.constants(call, function)
         for name in function.parameters:
             value = argument(call, function, name)
-            if value is not None and (text := dotted(value)):
+            if value is not None and (text := spelled(value)):
                 inner[name] = _renamed(text, names)
         if call.key and isinstance(call.node.func, ast.Attribute):
             inner["self"] = _renamed(call.key, names)
@@ -196,11 +231,10 @@ class Flow:
                 found.append((call.order, one))
         for bindings in scope.bindings.values():
             for binding in bindings:
-                cleared = _clears(binding)
-                if cleared is not None:
-                    found.append(
-                        (binding.order, self._made(Act.CLEAR, cleared, binding.node, binding.context, binding.order))
-                    )
+                act = _by_hand(binding) if binding.key.endswith(".grad") else None
+                if act is not None:
+                    owner = binding.key.removesuffix(".grad")
+                    found.append((binding.order, self._made(act, owner, binding.node, binding.context, binding.order)))
         found.sort(key=lambda entry: entry[0])
         self._own[scope] = found
         return found
@@ -224,7 +258,7 @@ class Flow:
             one = reader(self, call)
             if one is not None:
                 return one
-        if self._program.resolve(call) is not None:
+        if call in self._program.wrappers.calls or self._program.resolve(call) is not None:
             return call
         if "backward" in call.method and reader is None:
             return self._backward(call)
@@ -234,7 +268,9 @@ class Flow:
         return forward if forward is not None else self._unknown(call)
 
     def _operation(self, act: Act, call: Call, key: str | None = None, *, scaled: bool = False) -> Operation:
-        return self._made(act, call.key if key is None else key, call.node, call.context, call.order, call, scaled)
+        if key is None:
+            key = call.key or ("" if call.receiver is None else spelled(call.receiver))
+        return self._made(act, key, call.node, call.context, call.order, call, scaled)
 
     def _clear(self, call: Call) -> Operation | None:
         return self._operation(Act.CLEAR, call) if "zero_grad" in call.method else None
@@ -244,6 +280,10 @@ class Flow:
         return (
             self._operation(Act.CLEAR, call) if key.endswith((".grad", ".grad.data")) or key in ("grad", "g") else None
         )
+
+    def _add(self, call: Call) -> Operation | None:
+        owner = call.key.removesuffix(".grad")
+        return self._operation(Act.ADD, call, owner) if owner != call.key else None
 
     def _backward(self, call: Call) -> Operation | None:
         node = call.receiver
@@ -257,7 +297,7 @@ class Flow:
         guess = self._program.kinds.receiver(call)
         kind = None if guess is None else guess.kind
         if kind is Kind.SCALER and call.node.args:
-            return self._operation(Act.STEP, call, dotted(call.node.args[0]), scaled=True)
+            return self._operation(Act.STEP, call, spelled(call.node.args[0]), scaled=True)
         if kind is Kind.SCHEDULER:
             return self._operation(Act.SCHEDULE, call)
         return self._operation(Act.STEP, call) if kind is Kind.OPTIMIZER else None
@@ -271,7 +311,7 @@ class Flow:
         return self._operation(Act.CLIP, call, dotted(value) if value is not None else "")
 
     def _unscale(self, call: Call) -> Operation | None:
-        return self._operation(Act.UNSCALE, call, dotted(call.node.args[0]) if call.node.args else "")
+        return self._operation(Act.UNSCALE, call, spelled(call.node.args[0]) if call.node.args else "")
 
     def _update(self, call: Call) -> Operation | None:
         guess = self._program.kinds.receiver(call)
@@ -282,14 +322,16 @@ class Flow:
         guess = self._program.kinds.receiver(call)
         if guess is None or guess.kind not in (Kind.MODEL, Kind.ENGINE) or len(call.node.args) > 1:
             return None
+        if self._program.resolve(call) is not None:
+            return None
         value = call.argument(0, "mode")
         on = call.method == "train"
         if value is not None:
             if not isinstance(value, ast.Constant):
-                return None
+                one = self._operation(Act.MODE, call)
+                one.mode = dotted(value)
+                return one
             on = bool(value.value)
-        if self._program.resolve(call) is not None:
-            return None
         return self._operation(Act.TRAIN if on else Act.EVAL, call)
 
     def _forward(self, call: Call) -> Operation | None:
@@ -334,6 +376,7 @@ _METHODS = {
     "optimizer_zero_grad": Flow._clear,
     "clear_grad": Flow._clear,
     "zero_": Flow._zero,
+    "add_": Flow._add,
     "backward": Flow._backward,
     "manual_backward": Flow._backward,
     "step": Flow._step,
@@ -348,15 +391,27 @@ _METHODS = {
 
 
 def _renamed(key: str, names: dict[str, str]) -> str:
+    """Return the text of an object, and of the place in it, in the names of the outermost function."""
+    key, bracket, place = key.partition("[")
     head, dot, rest = key.partition(".")
-    return f"{names[head]}{dot}{rest}" if head in names else key
+    if head in names:
+        key = f"{names[head]}{dot}{rest}"
+    inside = place.removesuffix("]")
+    return f"{key}{bracket}{names.get(inside, inside)}]" if bracket else key
 
 
-def _clears(binding: Binding) -> str | None:
-    """Return the object that loses its gradient by an assignment; None for other assignments."""
-    if binding.how != "=" or not binding.key.endswith(".grad"):
+def _by_hand(binding: Binding) -> Act | None:
+    """Return what an assignment to a gradient does: it adds to it, or the gradient so far is lost."""
+    if binding.how == "augmented":
+        return Act.ADD if binding.operator == "Add" else None
+    if binding.how not in ("=", "del"):
         return None
-    return binding.key.removesuffix(".grad")
+    sums = ast.walk(binding.value) if binding.value is not None else ()
+    added = any(
+        isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add) and binding.key in map(dotted, (one.left, one.right))
+        for one in sums
+    )
+    return Act.ADD if added else Act.CLEAR
 
 
 def _decorators(function: Scope, program: Program) -> tuple[Call, ...]:

@@ -153,8 +153,7 @@ class Kinds:
             one, other = (self.of(part, context, order) for part in (node.body, node.orelse))
             return one if one is not None and other is not None and one.kind is other.kind else None
         if isinstance(node, ast.Subscript):
-            found = self.of(node.value, context, order)
-            return None if found is None else Guess(found.kind, False)
+            return self._of_element(node, context, order)
         if isinstance(node, ast.Attribute) and node.attr == "module":
             return self.of(node.value, context, order)
         key = dotted(node)
@@ -220,11 +219,39 @@ class Kinds:
         ]
         return guesses[0] if guesses and len(set(guesses)) == 1 else None
 
+    def _of_element(self, node: ast.Subscript, context: Context, order: int) -> Guess | None:
+        """Return the kind of an element: of the one that is written out, else that of all others, else by a name."""
+        found, where, at = self._program.values.origin(node, context, order)
+        if found is not node:
+            return self.of(found, where, at)
+        inside = self._of_elements(node.value, context, order)
+        if inside is not None:
+            return inside
+        around = self.of(node.value, context, order)
+        return None if around is None else Guess(around.kind, False)
+
+    def _of_elements(self, node: ast.expr, context: Context, order: int) -> Guess | None:
+        """Return the common kind of the elements of a list, a tuple or a dict that is written out."""
+        found, where, at = self._program.values.origin(node, context, order)
+        if isinstance(found, ast.Tuple | ast.List):
+            parts = found.elts
+        elif isinstance(found, ast.Dict):
+            parts = found.values
+        elif isinstance(found, ast.ListComp | ast.DictComp):
+            parts = [found.elt if isinstance(found, ast.ListComp) else found.value]
+        else:
+            return None
+        guesses = {self.of(one, where, at) for one in parts}
+        return guesses.pop() if len(guesses) == 1 else None
+
     def _elements(self, value: ast.expr, binding: Binding) -> Guess | None:
-        if isinstance(value, ast.Tuple | ast.List) and value.elts and not binding.index:
-            found = {self.of(one, binding.context, binding.order) for one in value.elts}
-            return found.pop() if len(found) == 1 else None
-        return None
+        """Return the kind of the variable of a loop over the elements of a list or a dict."""
+        call = self._program.call_at.get(value)
+        if call is not None and call.receiver is not None and not call.node.args:
+            if (call.method, binding.index) in (("values", ()), ("items", (1,))):
+                return self._of_elements(call.receiver, binding.context, binding.order)
+            return None
+        return None if binding.index else self._of_elements(value, binding.context, binding.order)
 
     def _of_parameter(self, binding: Binding) -> Guess | None:
         annotation = getattr(binding.node, "annotation", None)

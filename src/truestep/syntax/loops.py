@@ -34,7 +34,7 @@ class Loops:
             self._trainings = []
             if self._steps():
                 for loop in self._program.loops:
-                    operations = self._program.flow.of_loop(loop) if loop.scope in self._reaching else []
+                    operations = self._program.flow.of_loop(loop) if loop.scope in self.reaching else []
                     if any(one.act is Act.STEP and one.loops[-1] is loop for one in operations):
                         self._trainings.append(Training(self._program, loop.scope, loop, operations))
         return self._trainings
@@ -48,7 +48,7 @@ class Loops:
         return False
 
     @functools.cached_property
-    def _reaching(self) -> set[Scope]:
+    def reaching(self) -> set[Scope]:
         """Return the functions that may take a step, themselves or by the names of others that they call."""
         scopes = self._program.scopes
         found = {call.scope for call in self._program.method("step")}
@@ -67,7 +67,7 @@ class Loops:
         if self._functions is None:
             self._functions = []
             for scope in self._program.functions() if self._steps() else ():
-                if scope not in self._reaching:
+                if scope not in self.reaching:
                     continue
                 operations = self._program.flow.operations(scope)
                 if any(one.act is Act.STEP and not one.loops for one in operations):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 _SHORTER = (
@@ -30,16 +31,26 @@ def dotted(node: ast.AST) -> str:
     """
     if type(node) is ast.Name:
         return node.id
-    parts: list[str] = []
-    while type(node) is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if type(node) is not ast.Name:
+    if type(node) is not ast.Attribute:
         return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
+    text, node = node.attr, node.value
+    while type(node) is ast.Attribute:
+        text, node = f"{node.attr}.{text}", node.value
+    return f"{node.id}.{text}" if type(node) is ast.Name else ""
 
 
+def spelled(node: ast.AST) -> str:
+    """Return a chain of names, also with an element of it at the end, as text; "" for other expressions.
+
+    >>> spelled(ast.parse("self.optimizers['critic']", mode="eval").body)
+    "self.optimizers['critic']"
+    """
+    if type(node) is ast.Subscript and (text := dotted(node.value)):
+        return f"{text}[{ast.unparse(node.slice)}]"
+    return dotted(node)
+
+
+@functools.lru_cache(maxsize=4096)
 def documented(name: str) -> str:
     """Return the name under which a library documents a function or class.
 

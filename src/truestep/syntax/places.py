@@ -172,6 +172,16 @@ class Scope:
         given = self.node.args
         return tuple(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs))
 
+    def default(self, parameter: str) -> ast.expr | None:
+        """Return the default of a parameter; None if it has none."""
+        if isinstance(self.node, ast.Module | ast.ClassDef):
+            return None
+        given = self.node.args
+        plain = [one.arg for one in (*given.posonlyargs, *given.args)]
+        pairs = [*zip(reversed(plain), reversed(given.defaults), strict=False)]
+        pairs += [(one.arg, value) for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+        return dict(pairs).get(parameter)
+
     def within(self, other: Scope) -> bool:
         """Return True if this scope is the other one or inside it."""
         place: Scope | None = self

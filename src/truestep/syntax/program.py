@@ -8,13 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truestep.syntax.flow import Flow
-from truestep.syntax.kinds import Kinds
+from truestep.syntax.kinds import Kind, Kinds, of_name
 from truestep.syntax.loops import Loops
 from truestep.syntax.models import Models
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Loop, Scope
 from truestep.syntax.reader import Reader
 from truestep.syntax.values import Values
+from truestep.syntax.wrappers import Wrappers
+
+_OF_MODULES = {
+    "forward", "train", "eval", "to", "cuda", "cpu", "parameters", "named_parameters", "modules", "named_modules",
+    "children", "named_children", "state_dict", "load_state_dict", "apply", "requires_grad_", "zero_grad", "half",
+    "float", "double", "bfloat16", "compile", "register_buffer", "extra_repr", "buffers", "named_buffers",
+}  # fmt: skip
+"""Methods that every module has."""
 
 
 @dataclass(eq=False)
@@ -55,11 +63,11 @@ class Program:
             self._methods.setdefault(call.method, []).append(call)
             if call.name:
                 self._named.setdefault(call.name, []).append(call)
-        self._inside: dict[Scope, list[Scope]] = {}
         self._calls_of: dict[Scope, list[Call]] | None = None
         self.values = Values(self)
         self.kinds = Kinds(self)
         self.models = Models(self)
+        self.wrappers = Wrappers(self)
         self.flow = Flow(self)
         self.roles = Loops(self)
 
@@ -81,9 +89,10 @@ class Program:
     def close(self) -> None:
         """Drop all that was read: the model refers to itself, and would else wait for the collector of cycles."""
         for scope in self.scopes:
-            for held in (scope.bindings, scope.calls, scope.loads, scope.loops, scope.returns, scope.inner):
-                held.clear()
             scope.parent = None
+            for held in (scope.bindings, scope.calls, scope.loops, scope.returns):
+                if held:
+                    held.clear()
         self.__dict__.clear()
 
     # Indexes
@@ -107,6 +116,13 @@ class Program:
         """Return the constructions of the optimizers of torch."""
         made = self.starting("torch.optim.")
         return [call for call in made if call.name.count(".") == 2 and call.method[:1].isupper()]
+
+    @functools.cached_property
+    def of_objects(self) -> list[tuple[Call, ast.expr]]:
+        """Return the calls with arguments of what is not imported, with the expression that made the called object."""
+        kinds = (ast.Name, ast.Attribute, ast.Call)
+        calls = [call for call in self.calls if not call.name and call.node.args and type(call.node.func) in kinds]
+        return [(call, self.values.origin(call.node.func, call.context, call.order)[0]) for call in calls]
 
     @functools.cached_property
     def attributes(self) -> list[tuple[str, Scope, list[Binding]]]:
@@ -137,22 +153,22 @@ class Program:
 
     def inside(self, place: Scope) -> list[Scope]:
         """Return the functions inside a class or a function, at any depth, without those of inner classes."""
-        known = self._inside.get(place)
-        if known is None:
-            known = []
-            for scope in self.scopes:
-                if scope is not place and scope.kind in ("function", "lambda"):
-                    above = scope.parent
-                    while above is not None and above is not place and above.kind != "class":
-                        above = above.parent
-                    if above is place:
-                        known.append(scope)
-            self._inside[place] = known
-        return known
+        return self._inside.get(place, [])
+
+    @functools.cached_property
+    def _inside(self) -> dict[Scope, list[Scope]]:
+        found: dict[Scope, list[Scope]] = {}
+        for scope in self.scopes:
+            if scope.kind in ("function", "lambda"):
+                above = scope.parent
+                while above is not None:
+                    found.setdefault(above, []).append(scope)
+                    above = None if above.kind == "class" else above.parent
+        return found
 
     def mentions(self, name: str) -> bool:
         """Return True if a name or an argument contains a text, other than as a method that is called."""
-        return name in self._words
+        return name.strip(".") in self.text and name in self._words
 
     @functools.cached_property
     def _words(self) -> str:
@@ -231,7 +247,17 @@ class Program:
         if isinstance(found, ast.Call):
             made = self.definition(dotted(found.func), where.scope)
             return made if made is not None and made.kind == "class" else None
-        return None
+        return self._of_parameter(found.id, where.scope) if isinstance(found, ast.Name) else None
+
+    def _of_parameter(self, name: str, scope: Scope) -> Scope | None:
+        """Return the only class of modules of this file with the methods that are called on a parameter."""
+        if [one.how for one in scope.bindings.get(name, ())] != ["parameter"] or of_name(name) is not Kind.MODEL:
+            return None
+        called = {call.method for call in scope.calls if call.key == name} - _OF_MODULES
+        if not called:
+            return None
+        owners = [one for one in self.classes() if any(place in one.inner for place in called)]
+        return owners[0] if len(owners) == 1 and self.models.is_model(owners[0]) else None
 
     def calls_of(self, function: Scope) -> list[Call]:
         """Return the calls of a function of this file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from truestep.syntax.expressions import Expressions
 from truestep.syntax.names import documented, dotted, imported
 from truestep.syntax.places import Binding, Context, Guard, Loop, Scope
 
-_LEAVES = (ast.Continue, ast.Break, ast.Return, ast.Raise)
+_LEAVES = {ast.Continue, ast.Break, ast.Return, ast.Raise}
 _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -26,10 +27,10 @@ class Reader(Expressions):
         self.imports: dict[str, str] = {}
         self.bare: list[tuple[ast.Attribute, Context, int]] = []
         self._heads: dict[tuple[Scope, str], str | None] = {}
-        self._later: list[Scope] = []
+        self._later: deque[Scope] = deque()
         self._block(tree.body)
         while self._later:  # bodies of functions run after the module around them
-            scope = self._later.pop(0)
+            scope = self._later.popleft()
             self._context = Context(scope)
             body = scope.node.body
             if isinstance(body, list):
@@ -57,12 +58,13 @@ class Reader(Expressions):
         """Return the qualified name of a chain of names, given as its first part and the rest with its dot."""
         head, dot, inner = text.partition(".")
         place = (scope, head)
-        if place not in self._heads:
-            self._heads[place] = self._head(head, scope)
-        full = self._heads[place]
-        if full is None:
-            return "" if dot or rest else head
-        return documented(f"{full}{dot}{inner}{rest}") if full else ""
+        try:
+            full = self._heads[place]
+        except KeyError:
+            full = self._heads[place] = self._head(head, scope)
+        if not full:
+            return "" if full is not None or dot or rest else head
+        return documented(f"{full}{dot}{inner}{rest}")
 
     def _head(self, head: str, scope: Scope) -> str | None:
         """Return the module or object that an imported name means; "" for other names of the file, None if unbound."""
@@ -83,11 +85,9 @@ class Reader(Expressions):
         for statement in body:
             self._read(statement)
             if type(statement) is ast.If:
-                left = [
-                    bool(branch) and isinstance(branch[-1], _LEAVES) for branch in (statement.body, statement.orelse)
-                ]
-                if left[0] != left[1]:
-                    self._context = self._guarded(Guard(statement, 1 if left[0] else 0))
+                left, other = type(statement.body[-1]) in _LEAVES, statement.orelse
+                if left != (bool(other) and type(other[-1]) in _LEAVES):
+                    self._context = self._guarded(Guard(statement, 1 if left else 0))
         self._context = before
 
     def _read(self, node: ast.stmt) -> None:

@@ -102,7 +102,7 @@ class Training:
         node = call.node.args[0] if one.scaled and call.node.args else call.receiver
         assert node is not None
         guess = self.program.kinds.of(node, call.context, call.order)
-        built = self.program.call_at.get(self.program.values.origin(node, call.context, call.order)[0])
+        built = self.program.call_at.get(self.program.values.maker(node, call.context, call.order))
         inside = one.guards if self.loop is None else one.guards[len(self.loop.guards) :]
         sure = guess is not None and guess.kind is Kind.OPTIMIZER and guess.sure
         return Step(one, one.key or dotted(node) or "optimizer", built, sure, bool(inside))

@@ -79,6 +79,15 @@ class Values:
                     seen.append(one)
         return seen
 
+    def maker(self, node: ast.expr, context: Context, order: int) -> ast.expr:
+        """Return the expression that made an object; for an element of a comprehension, the one that made them all."""
+        found, where, at = self.origin(node, context, order)
+        if isinstance(found, ast.Subscript):
+            around = self.origin(found.value, where, at)[0]
+            if isinstance(around, ast.DictComp | ast.ListComp):
+                return around.value if isinstance(around, ast.DictComp) else around.elt
+        return found
+
     def only(self, key: str, context: Context, order: int) -> Binding | None:
         """Return the one assignment that a use of a name sees; None if there are others."""
         found = self.reaching(key, context, order)
@@ -91,7 +100,11 @@ class Values:
         """
         here = (node, context, order)
         key = dotted(node)
-        if not key or depth > _DEEPEST:
+        if depth > _DEEPEST:
+            return here
+        if type(node) is ast.Subscript:
+            return self._element(node, context, order, depth)
+        if not key:
             return here
         one = self.only(key, context, order)
         if one is None:
@@ -106,6 +119,26 @@ class Values:
             return here
         part = part_of(one)
         return here if part is None else self.origin(part, one.context, one.order, depth + 1)
+
+    def _element(self, node: ast.Subscript, context: Context, order: int, depth: int) -> tuple[ast.expr, Context, int]:
+        """Return the element of a dict or list that is written out, and not changed later; else the node itself."""
+        here, key = (node, context, order), dotted(node.value)
+        if not key or not isinstance(node.slice, ast.Constant) or self.bindings(f"{key}[]", context.scope):
+            return here
+        if any(call.key == key for call in self._program.method(*_CHANGES)):
+            return here
+        found, where, at = self.origin(node.value, context, order, depth + 1)
+        place = node.slice.value
+        if isinstance(found, ast.Dict) and all(found.keys):
+            same = [
+                value
+                for name, value in zip(found.keys, found.values, strict=True)
+                if isinstance(name, ast.Constant) and name.value == place
+            ]
+            return self.origin(same[0], where, at, depth + 1) if len(same) == 1 else here
+        if isinstance(found, ast.List | ast.Tuple) and isinstance(place, int) and place < len(found.elts):
+            return self.origin(found.elts[place], where, at, depth + 1)
+        return here
 
     def identity(self, node: ast.expr, context: Context, order: int) -> object:
         """Return a value that is equal for two expressions which certainly stand for one object."""
@@ -125,6 +158,17 @@ class Values:
         value = argument(calls[0], owner, parameter.key)
         return None if value is None else (value, calls[0])
 
+    def constants(self, call: Call, function: Scope) -> dict[str, str]:
+        """Return the parameters of a function that get a constant in a call, by name or by default, with its text."""
+        found = {}
+        for name in function.parameters:
+            value = argument(call, function, name)
+            if value is None and not call.unpacks:
+                value = function.default(name)
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool | str):
+                found[name] = repr(value.value)
+        return found
+
     def constant(self, node: ast.expr | None, context: Context, order: int) -> object:
         """Return the value of a constant expression or of a name that stands for one; `Ellipsis` if it is unknown."""
         if node is None:
@@ -142,6 +186,20 @@ class Values:
         return ...
 
 
+_CHANGES = (
+    "update",
+    "pop",
+    "popitem",
+    "clear",
+    "setdefault",
+    "append",
+    "extend",
+    "insert",
+    "remove",
+    "reverse",
+    "sort",
+)
+"""Methods that change a dict or a list."""
 _PREPARE = ("prepare", "prepare_model", "setup", "setup_module")
 """Methods of frameworks that return their arguments, wrapped."""
 

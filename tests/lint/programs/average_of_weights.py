@@ -30,7 +30,7 @@ def main(train_loader, val_loader):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-            ema.update(model)
+            ema.update(model)  # broken[average-never-updated]: pass
         with torch.no_grad():
             correct = sum((ema.module(x).argmax(1) == y).sum().item() for x, y in val_loader)
         print(correct / len(val_loader.dataset))

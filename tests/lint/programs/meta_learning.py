@@ -10,7 +10,7 @@ learner = nn.Sequential(nn.Linear(1, 40), nn.ReLU(), nn.Linear(40, 40), nn.ReLU(
 outer = torch.optim.Adam(learner.parameters(), lr=1e-3)
 
 for iteration in range(1000):
-    outer.zero_grad()
+    outer.zero_grad()  # broken[missing-zero-grad]: pass
     tasks = [sample_task() for _ in range(4)]
     for task in tasks:
         fast = copy.deepcopy(learner)

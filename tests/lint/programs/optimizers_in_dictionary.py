@@ -35,6 +35,6 @@ class Agent:
         return {"critic": critic_loss.item(), "actor": actor_loss.item()}
 
     def _apply(self, name: str, loss: torch.Tensor) -> None:
-        self.optimizers[name].zero_grad()
+        self.optimizers[name].zero_grad()  # broken[missing-zero-grad]: pass
         loss.backward()
         self.optimizers[name].step()

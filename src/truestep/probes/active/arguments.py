@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Path, name_of
+from truestep.probes.active.call import Call, Path, name_of
 from truestep.probes.active.copies import Refused
 from truestep.probes.active.influence import is_mask, same, same_in_training
 from truestep.probes.active.trial import Trial
@@ -49,6 +49,8 @@ class Positions:
 
     first: str = ""
     """Its name if the results depend on its first position, and on no other."""
+    unused: bool = False
+    """True if results of operations over all positions reach this line, and only those of the first one pass it."""
     only_padding: str = ""
     """Its name if the results depend on its padding, and on no other token."""
     ends: Site | None = None
@@ -88,7 +90,7 @@ def arguments(trial: Trial) -> Arguments:
     if not alive or not dead:
         return Arguments(tuple(alive))
     _, path, other = dead[0]
-    return Arguments(tuple(alive), tuple(name for name, _, _ in dead), _end(trial, path, other))
+    return Arguments(tuple(alive), tuple(name for name, _, _ in dead), _end(trial, path, other)[1])
 
 
 def positions(trial: Trial) -> Positions:
@@ -113,7 +115,9 @@ def positions(trial: Trial) -> Positions:
     later, first = value.roll(1, 0), value.clone()
     later[:, 0], first[:, 0] = value[:, 0], value.roll(1, 0)[:, 0]
     if float((later != value)[:, 1:].float().mean()) > _VARIED and not changes(later) and changes(first):
-        return Positions(first=name, ends=_end(trial, path, later))
+        place, ends = _end(trial, path, later)
+        unused = place is not None and _drops(trial, place, call.replaced({path: first}))
+        return Positions(first=name, unused=unused, ends=ends)
     padded = _padded(trial, value) if tokens else None
     if padded is None:
         return Positions()
@@ -210,28 +214,58 @@ def _taken(forward: FunctionType) -> tuple[str, ...]:
 # --- the place where the influence ends ------------------------------------------------------------------------
 
 
-def _end(trial: Trial, path: Path, other: Any) -> Site | None:
-    """Return the last operation that gets other values and returns the same, else the last layer that gets them."""
+def _end(trial: Trial, path: Path, other: Any) -> tuple[int | None, Site | None]:
+    """Return number and line of the last operation that gets other values and returns the same.
+
+    Without one, return the line of the last layer that gets them.
+    """
     one, two, changed = _Passages(trial.scene), _Passages(trial.scene), trial.call.replaced({path: other})
     trial.run(_SEED, mode=one.functions())
     trial.run(_SEED, changed, mode=two.functions())
-    last: Site | None = None
-    for (kind, given, result, _), (kind_, given_, result_, site) in zip(one.seen, two.seen, strict=False):
+    place, last = None, None
+    for number, (before, after) in enumerate(zip(one.seen, two.seen, strict=False)):
+        (kind, given, result, _), (kind_, given_, result_, site) = before, after
         if kind != kind_:
             break
         if given != given_ and result == result_:
-            last = site
+            place, last = number, site
     if last is None:
         with two.layers(trial.copy, other):
             trial.run(_SEED, changed)
-    return last or two.layer
+    return place, last or two.layer
+
+
+def _drops(trial: Trial, place: int, other: Call) -> bool:
+    """Return True if an operation gets more values that change with an argument than it passes on.
+
+    Args:
+        trial: a copy of the model.
+        place: number of the operation.
+        other: the call with another first position.
+    """
+    one, two = _Passages(trial.scene, place), _Passages(trial.scene, place)
+    trial.run(_SEED, mode=one.functions())
+    trial.run(_SEED, other, mode=two.functions())
+    given, made = (
+        sum(int((a != b).sum()) for a, b in zip(*pair, strict=False) if a.shape == b.shape)
+        for pair in zip(one.held, two.held, strict=True)
+    )
+    return given > made
 
 
 class _Passages:
-    """Digests of the tensors before and after each operation of a run."""
+    """Digests of the tensors before and after each operation of a run.
 
-    def __init__(self, scene: Scene) -> None:
+    Args:
+        scene: the scene.
+        place: number of an operation with tensors to keep.
+    """
+
+    def __init__(self, scene: Scene, place: int | None = None) -> None:
         self._scene = scene
+        self._place = place
+        self.held: tuple[list[Any], list[Any]] = ([], [])
+        """Tensors before and after the operation at this place."""
         self.seen: list[tuple[Any, tuple[bytes, ...], tuple[bytes, ...], Site | None]] = []
         self.layer: Site | None = None
         """First line of the latest layer of the program that got the argument."""
@@ -248,6 +282,8 @@ class _Passages:
                 result = function(*args, **(kwargs or {}))
                 after = me._digests(result)
                 if after:
+                    if len(me.seen) == me._place:
+                        me.held = me._tensors(args), me._tensors(result)
                     me.seen.append((function, given, after, me._scene.site()))
                 return result
 
@@ -271,6 +307,11 @@ class _Passages:
         finally:
             for handle in handles:
                 handle.remove()
+
+    def _tensors(self, value: Any) -> list[Any]:
+        """Return copies of a tensor, or of those in a sequence."""
+        parts = value if isinstance(value, tuple | list) else (value,)
+        return [part.detach().clone() for part in parts if isinstance(part, self._scene.torch.Tensor)]
 
     def _digests(self, value: Any, depth: int = 0) -> tuple[bytes, ...]:
         """Return a digest of each tensor in a value."""

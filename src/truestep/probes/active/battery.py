@@ -22,6 +22,7 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.samples import Mixing, compare, scrambled
+from truestep.probes.active.sequences.ends import ends
 from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -132,6 +133,26 @@ def _mixing(trial: Trial, model: int, batch: Batch) -> tuple[int, Mixing]:
     return count, found
 
 
+def _inputs(trial: Trial) -> dict[str, Any]:
+    """Return the facts of `InputsCompared`.
+
+    Raises:
+        Refused: a check was not possible, and the others found nothing.
+    """
+    facts: dict[str, Any] = {}
+    refusals: list[Refused] = []
+    for check in (influence, positions, ends):
+        try:
+            found: Any = check(trial)
+        except Refused as refused:
+            refusals.append(refused)
+        else:
+            facts |= {name: getattr(found, name) for name in type(found).__slots__}
+    if refusals and not any(value for name, value in facts.items() if name != "inputs"):
+        raise refusals[0]
+    return facts
+
+
 def battery(
     trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
 ) -> list[Event]:
@@ -167,10 +188,8 @@ def battery(
         events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
 
     def inputs() -> None:
-        found, (count, _) = influence(trial), trial.call.rows(trial.scene.torch)
-        where = positions(trial)
-        facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
-        events.append(InputsCompared(model=model, samples=count, site=site, **facts))
+        count, _ = trial.call.rows(trial.scene.torch)
+        events.append(InputsCompared(model=model, samples=count, site=site, **_inputs(trial)))
 
     def each() -> None:
         found, training = arguments(trial), not evaluated
@@ -185,13 +204,13 @@ def battery(
             event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
             events.append(event)
 
-    def ends() -> None:
+    def padded() -> None:
         found = padding(trial)
         if found is not None:
             facts = {name: getattr(found, name) for name in type(found).__slots__}
             events.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
 
-    checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
+    checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": padded}
     checks["derivatives"] = slopes
     for name, check in checks.items():
         try:

@@ -32,6 +32,7 @@ from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.checks import DataSetChecks
+from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
@@ -68,6 +69,7 @@ class ActiveProbe(Probe):
         """Model to the step in which its training was checked."""
         self._attempts = Attempts()
         self._data = DataSetChecks(scene, self._aside, self._attempts)
+        self._collated = Collated(scene, self._aside)
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
@@ -109,6 +111,9 @@ class ActiveProbe(Probe):
         self._batch.drawn(loader, batch if by_torch else ())
         with contextlib.suppress(Refused):
             self._pairing.drawn(batch)
+        if loader is not None:
+            with contextlib.suppress(Refused):
+                self._collated.drawn(loader, iterator, batch)
 
     @sees
     def met(self, module: Any, model: int) -> None:
@@ -189,6 +194,11 @@ class ActiveProbe(Probe):
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
+
+    @sees
+    def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
+        """Handle the result of a loss on classes without gradients."""
+        self._comparisons.lost(value, target, ignored, reduction)
 
     @sees
     def _follow(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:

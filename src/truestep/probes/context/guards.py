@@ -13,6 +13,7 @@ from truestep.events import Site
 _LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error", "err", "perplexity", "ppl"})
 _SHARES = frozenset({"acc", "accuracy", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
 _BEST = frozenset({"best", "min", "minimum", "lowest", "least", "max", "maximum", "highest", "top"})
+_KEEPING = re.compile(r"save|state_dict|deepcopy|clone|checkpoint")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -30,6 +31,12 @@ class Guard:
     """Whether greater figures lead into the branch."""
     site: Site
     """The comparison."""
+    best: str = ""
+    """The source of the variable with the best figure so far."""
+    keeps: bool = False
+    """Whether the branch calls a function that keeps weights."""
+    owner: str = ""
+    """Class with the branch."""
 
 
 def guard_at(path: str, line: int) -> Guard | None:
@@ -47,7 +54,9 @@ def guarded_losses(path: str) -> frozenset[str]:
 def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
     """Return the branches of a file with their first and last lines, outer ones first."""
     found: list[tuple[int, int, Guard]] = []
-    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+    tree = source.parsed(path) or ast.Module([], [])
+    classes = [one for one in source.walk(tree) if isinstance(one, ast.ClassDef)]
+    for node in source.walk(tree):
         compared = _compared(node.test) if isinstance(node, ast.If) else None
         if compared is None or not isinstance(node, ast.If):
             continue
@@ -56,7 +65,11 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
         for branch, direction in ((node.body, greater), (node.orelse, not greater)):
             if branch and _assigns(branch, best):
                 loss, share = (not _words(figure).isdisjoint(names) for names in (_LOSSES, _SHARES))
-                guard = Guard(figure, loss and not share, share and not loss, direction, place)
+                owners = [one.name for one in classes if one.lineno <= node.lineno <= (one.end_lineno or 0)]
+                guard = Guard(
+                    figure, loss and not share, share and not loss, direction, place,
+                    best, any(map(_keeps, branch)), owners[-1] if owners else "",
+                )  # fmt: skip
                 found.append((branch[0].lineno, branch[-1].end_lineno or 0, guard))
     return tuple(sorted(found, key=lambda one: (one[0], -one[1])))
 
@@ -94,6 +107,12 @@ def _assigns(branch: list[ast.stmt], target: str) -> bool:
         for one in (place.elts if isinstance(place, ast.Tuple | ast.List) else [place])
     )
     return any(ast.unparse(one) == target for one in assigned)
+
+
+def _keeps(statement: ast.stmt) -> bool:
+    """Return True if a statement calls a function that keeps weights, by its name."""
+    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(_KEEPING.search(ast.unparse(one).lower()) for one in calls)
 
 
 def _is_first(part: ast.expr) -> bool:

@@ -20,6 +20,7 @@ _ALWAYS = frozenset({"locals", "f_locals", "_getframe", "currentframe"})
 _BUILTIN = frozenset({"eval", "exec", "vars", "dir"})
 """Names that lead to it as builtin functions; methods may have them too: ``model.eval()``."""
 _BUILTINS = frozenset({"builtins", "__builtins__"})
+_LIBRARIES = frozenset({"builtins", "torch", "numpy"})
 _WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
 """Those that lead to it only without arguments: ``vars(args)`` reads another object."""
 _NULL = 1
@@ -54,6 +55,18 @@ def argument(frame: FrameType, name: str) -> object:
     if ONE_SNAPSHOT and frame.f_code.co_flags & _CO_OPTIMIZED:
         names.clear()
     return value
+
+
+def own_dict(held: object) -> dict[str, object] | None:
+    """Return the attributes of an object of a class of the program, without its code; None for other objects."""
+    kind = type(held)
+    if issubclass(kind, type) or kind.__module__.partition(".")[0] in _LIBRARIES:
+        return None
+    try:
+        names = object.__getattribute__(held, "__dict__")
+    except AttributeError:
+        return None
+    return names if type(names) is dict else None
 
 
 def shares_snapshot(code: CodeType) -> bool:

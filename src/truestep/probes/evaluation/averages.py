@@ -15,6 +15,7 @@ from truestep import source
 from truestep.probes.evaluation.values import Made, Value
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_MOST_COLUMNS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -143,6 +144,8 @@ def divisor_of(
 ) -> str:
     """Return the unit of a divisor: "batches", "rows" (or parts of a batch), "elements", "samples" (of all), or "".
 
+    It is "tensors" for the number of tensors in a tuple or a list that holds the data, such as inputs and labels.
+
     Args:
         node: the divisor.
         loop: the loop before it.
@@ -173,8 +176,20 @@ def divisor_of(
                 return ""
             if isinstance(held, loader) or _passes(loop.iter, inner, known, len(held)):
                 return "batches" if rows > 1 else ""
+            if rows > 1 and _are_columns(held, torch.Tensor):
+                return "tensors"
             return "samples" if isinstance(held, data | torch.Tensor) and 1 < rows <= len(held) else ""
     return ""
+
+
+def _are_columns(held: Any, tensor: Any) -> bool:
+    """Return True if a tuple or a list holds a few tensors with a row for each of more samples."""
+    if type(held) not in (tuple, list) or not 1 < len(held) <= _MOST_COLUMNS:
+        return False
+    if not all(isinstance(one, tensor) and one.dim() > 0 for one in held):
+        return False
+    rows = {int(one.shape[0]) for one in held}
+    return len(rows) == 1 and rows.pop() > _MOST_COLUMNS * len(held)
 
 
 def _passes(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | None], length: int) -> bool:
@@ -196,4 +211,6 @@ def wrong_average(made: Made, divisor: str) -> str:
         return "means"
     if made.unit == "sum" and made.kind == "right" and divisor == "batches":
         return "counts"
+    if made.unit == "sum" and divisor == "tensors":
+        return "tensors"
     return ""

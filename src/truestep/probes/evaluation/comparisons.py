@@ -23,6 +23,7 @@ from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.scales import Scales
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
+from truestep.probes.figures.named import NamedFigures
 
 _CALLS = 3
 """Calls of a line that are followed in its first evaluation."""
@@ -36,6 +37,9 @@ _MOST_CLASSES = 1000
 _MOST_LINES = 32
 _LARGEST = 1 << 22
 _LEAST = 8
+_LEAST_ROWS = 100
+_BELOW = 0.4
+"""Share of targets among the smallest scores, in parts of the share by chance."""
 _BROKEN = 0.9
 """Least share of numbers that are not whole among scores."""
 _MIDDLE = (0.3, 0.7)
@@ -65,6 +69,7 @@ class Comparisons:
         self._chosen = chosen
         self._left: dict[tuple[int, Site | None], _Left] = {}
         self._figures = Figures(scene)
+        self._named = NamedFigures(scene, aside)
         self._spent_s = 0.0
         self._found: list[Event] = []
         self._model = 0
@@ -87,10 +92,13 @@ class Comparisons:
             tracked: True if the result tracks gradients.
         """
         scene, key = self._scene, (model, site)
+        step = scene.coast.number if scene.coast.on else scene.sampling.step
+        if not tracked:
+            scores = next((part for part in _parts(result) if self._is_result(part)), None)
+            self._named.called(model, step, site, scene.sites.above(frame), scores)
         left = self._left.get(key)
         if left is None and len(self._left) >= _MOST_LINES:
             return
-        step = scene.coast.number if scene.coast.on else scene.sampling.step
         left = self._left.setdefault(key, _Left(step)) if left is None else left
         left.turn(step)
         figures = None if tracked else self._figures
@@ -127,14 +135,19 @@ class Comparisons:
         """Handle the targets of a loss of the training, at a sampled step."""
         self._scales.learned(target, ignored)
 
+    def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
+        """Handle a loss on classes in an evaluation."""
+        self._named.lost(value, target, ignored, reduction)
+
     def trained(self, frame: FrameType) -> None:
         """Handle a call of training, which can follow an evaluation."""
-        for event in self._figures.settle(frame):
+        for event in (*self._figures.settle(frame), *self._named.settle(frame)):
             self._scene.emit(event)
 
     def last(self) -> Iterator[Event]:
         """Yield the figures of the latest evaluation, at the end of the run."""
         yield from self._figures.settle(None)
+        yield from self._named.last()
 
     def _is_result(self, part: Any) -> bool:
         tensor = self._scene.torch.Tensor
@@ -161,6 +174,8 @@ class Comparisons:
         how = self._broadcast(predicted, target)
         if name != "sub" and not how:
             how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""
+            if how == "least" and not self._is_below_chance(predicted, target, one.made.classes):
+                how = ""
             if not how and (one.made.best or one.made.raw) and self._are_scores(predicted, target):
                 how = "scores"
         others = two.rows is not None and any(two.rows.are_others_than(rows) for rows in self._inputs)
@@ -228,6 +243,15 @@ class Comparisons:
             return ""
         wide = self._scene.torch.broadcast_shapes(predicted.shape, target.shape).numel()
         return "broadcast" if wide == count * count else ""
+
+    def _is_below_chance(self, predicted: Any, target: Any, classes: int) -> bool:
+        """Return True if targets are among the smallest scores more seldom than among any: they are no distances."""
+        rows = int(predicted.shape[0])
+        if target.shape[0] != rows or target.numel() != rows or rows < _LEAST_ROWS or not classes:
+            return False
+        chosen = predicted.reshape(rows, -1)
+        hits = float((chosen == target.reshape(rows, 1)).any(1).double().mean())
+        return hits < _BELOW * int(chosen.shape[1]) / classes
 
     def _are_scores(self, predicted: Any, target: Any) -> bool:
         """Return True if numbers that are not whole are compared for equality with whole ones."""

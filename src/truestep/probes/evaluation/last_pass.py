@@ -1,8 +1,9 @@
 """Find a metric of a loop that is the one of its last batch, since each pass overwrites it.
 
 The source shows the assignment: a value made of a model's result and of a part of the batch that is not given to the
-model, never read in the loop, and read behind it. The program shows the rest, in a later pass: the value is a single
-number, the part of the batch is none, and the functions that are called keep nothing of the pass.
+model, never read in the loop, and read behind it; or a result that is compared behind the loop with such a part. The
+program shows the rest, in a later pass: the value is a single number, or has the rows of the batch, the part of the
+batch is none, and the functions that are called keep nothing of the pass.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from truestep.probes.forward.results import call_at
 _RESULT = "result"
 _LIBRARIES = frozenset({"torch", "numpy", "sklearn"})
 """Libraries with functions that keep nothing."""
+_SHOWN = re.compile(r"print|plot|show|draw|save|write|log|image|figure|zip|display|scatter|add_")
+"""Names of functions that show the last batch."""
 _STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL"})
 
 
@@ -34,6 +37,7 @@ class LastPass(NamedTuple):
     Attributes:
         name: the variable.
         place: the assignment.
+        rows: True if it holds the results of the batch, which the code behind the loop compares with their targets.
         parts: variables with the other parts of the batch.
         called: functions and objects that the loop calls except for the model, each a variable and its attributes.
     """
@@ -42,16 +46,20 @@ class LastPass(NamedTuple):
     place: Site
     parts: frozenset[str]
     called: frozenset[tuple[str, ...]]
+    rows: bool = False
 
     def is_metric(self, torch: Any, frame: FrameType) -> bool:
-        """Return True if the variable holds a single number, and nothing that the loop calls keeps a part of it.
+        """Return True if the variable holds a single number, or its rows, and nothing that the loop calls keeps it.
 
         Args:
             torch: the module.
             frame: a frame in the loop, after its first pass.
         """
         held = variables(frame)
-        if not _is_number(torch, held.get(self.name)) or all(_is_number(torch, held.get(one)) for one in self.parts):
+        value = held.get(self.name)
+        several = issubclass(type(value), torch.Tensor) and value.dim() > 0 and len(value) > 1  # type: ignore[attr-defined, arg-type]
+        fits = several if self.rows else _is_number(torch, value)
+        if not fits or all(_is_number(torch, held.get(one)) for one in self.parts):
             return False
         known = vars(builtins) | frame.f_globals | held
         return all(_keeps_nothing(torch, _found(known, path)) for path in self.called)
@@ -75,8 +83,10 @@ def last_pass(site: Site) -> LastPass | None:
     called = _called(loop, call)
     sources = _Sources(loop, call)
     statement = _metric(function, loop, sources)
-    if called is None or statement is None:
+    if called is None:
         return None
+    if statement is None:
+        return _compared(function, loop, sources, site, called)
     parts = frozenset(re.split(r"\W", one)[0] for one in sources.of(statement.value) - sources.given - {_RESULT})
     return LastPass(statement.targets[0].id, place_of(statement, site), parts, called)  # type: ignore[attr-defined]
 
@@ -97,6 +107,68 @@ def _metric(function: ast.AST, loop: ast.For, sources: _Sources) -> ast.Assign |
         if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
             return statement
     return None
+
+
+def _compared(
+    function: ast.AST, loop: ast.For, sources: _Sources, site: Site, called: frozenset[tuple[str, ...]]
+) -> LastPass | None:
+    """Return the result of a pass that the code behind the loop compares with the targets of the same pass."""
+    stored = _stored(loop)
+    results = {name for name in stored if _RESULT in sources.of_name(name)}
+    targets = {name: parts for name in stored if (parts := sources.of_name(name) - sources.given - {_RESULT})}
+    targets = {name: parts for name, parts in targets.items() if name not in results}
+    end = loop.end_lineno or 0
+    behind = [one for one in source.walk(function) if getattr(one, "lineno", 0) > end]
+    for node in sorted(
+        (one for one in behind if isinstance(one, ast.expr)), key=lambda one: (one.lineno, one.col_offset)
+    ):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in results | set(targets):
+            return None
+        pair = _sides(node)
+        result = next((name for name in pair if name in results), "")
+        target = next((name for name in pair if name in targets), "")
+        if result and target:
+            place = _assignment(result, loop)
+            names = frozenset(re.split(r"\W", one)[0] for one in targets[target])
+            return None if place is None else LastPass(result, place_of(place, site), names, called, rows=True)
+    return None
+
+
+def _sides(node: ast.expr) -> list[str]:
+    """Return the variables that an expression compares: of a difference, a comparison, or a function of both."""
+    match node:
+        case (
+            ast.BinOp(left=left, op=ast.Sub(), right=right)
+            | ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])
+        ):
+            return [_of_value(left), _of_value(right)]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[left, right, *_]):
+            return [_of_value(left), _of_value(right)] if _SHOWN.search(name.lower()) is None else []
+    return []
+
+
+def _of_value(node: ast.expr) -> str:
+    """Return the variable of an expression: also with a method, and with arithmetic of others; "" for a part of it."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=ast.Attribute(value=inner)) | ast.BinOp(left=inner):
+            return _of_value(inner)
+    return ""
+
+
+def _assignment(name: str, loop: ast.For) -> ast.Assign | None:
+    for node in source.walk(loop):
+        if isinstance(node, ast.Assign):
+            names = [one for target in node.targets for one in source.walk(target) if isinstance(one, ast.Name)]
+            if any(one.id == name for one in names):
+                return node
+    return None
+
+
+def _stored(loop: ast.For) -> set[str]:
+    names = (one for one in source.walk(loop) if isinstance(one, ast.Name))
+    return {one.id for one in names if isinstance(one.ctx, ast.Store)}
 
 
 class _Sources:
@@ -123,12 +195,16 @@ class _Sources:
                 made_of = self.of(each[place]) if len(each) == len(names) else parts
                 self._known[name] = {f"{name} of a batch"} if apart else made_of
 
+    def of_name(self, name: str) -> set[str]:
+        """Return the sources of a variable."""
+        return self._known.get(name, set())
+
     def of(self, node: ast.AST) -> set[str]:
         """Return the sources of an expression."""
         if node is self._call:
             return {_RESULT}
         if isinstance(node, ast.Name):
-            return self._known.get(node.id, set())
+            return self.of_name(node.id)
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Constant)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from truestep import source
 from truestep.events import Site
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_FUNCTIONS_OF_MATH = frozenset({"exp", "exp2", "log", "log2", "log10", "pow", "sqrt"})
 _ARITHMETIC = (ast.Div, ast.Mult, ast.Add, ast.Sub)
 
 
@@ -43,11 +45,27 @@ def quotients(code: CodeType) -> tuple[Quotient, ...]:
 @functools.lru_cache(maxsize=64)
 def quotients_of(path: str, first: int = 0) -> tuple[Quotient, ...]:
     """Return the quotients of the function that begins at a line, or of a module without its functions."""
-    tree: ast.AST | None = source.parsed(path)
-    if tree is not None and first:
-        functions = (one for one in source.walk(tree) if isinstance(one, ast.FunctionDef))
-        tree = next((one for one in functions if first in (one.lineno, *(d.lineno for d in one.decorator_list))), None)
+    tree = _tree(path, first)
     return () if tree is None else tuple(_found(tree, path))
+
+
+def body_of(path: str, first: int = 0) -> Iterator[ast.AST]:
+    """Yield the nodes of the function that begins at a line, or of a module, without those of inner functions."""
+    tree = _tree(path, first)
+    queue = [] if tree is None else list(ast.iter_child_nodes(tree))
+    while queue:
+        node = queue.pop()
+        if not isinstance(node, _FUNCTIONS):
+            yield node
+            queue += ast.iter_child_nodes(node)
+
+
+def _tree(path: str, first: int) -> ast.AST | None:
+    tree = source.parsed(path)
+    if tree is None or not first:
+        return tree
+    functions = (one for one in source.walk(tree) if isinstance(one, ast.FunctionDef))
+    return next((one for one in functions if first in (one.lineno, *(d.lineno for d in one.decorator_list))), None)
 
 
 def _found(tree: ast.AST, path: str) -> Iterator[Quotient]:
@@ -106,6 +124,14 @@ def _value(torch: Any, node: ast.expr, names: Mapping[str, object]) -> float:
             return _length(torch, vars(loader)["dataset"]) if _is_loader(torch, loader) else _none()
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="item"), args=[], keywords=[]):
             return _plain(torch, names[name])
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            return float(_value(torch, left, names) ** _value(torch, right, names))
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)):
+            held = names[name]
+            return _plain(torch, held[key]) if type(held) is dict else _none()
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=[inner], keywords=[]):
+            known = attr in _FUNCTIONS_OF_MATH and names[name] is math
+            return float(getattr(math, attr)(_value(torch, inner, names))) if known else _none()
     return _none()
 
 

@@ -14,6 +14,7 @@ _LARGEST = 1 << 22
 _KEEPING = frozenset({
     "float", "double", "half", "detach", "cpu", "numpy", "contiguous", "clone", "squeeze", "unsqueeze", "view",
     "reshape", "flatten", "view_as", "reshape_as", "expand", "expand_as", "type_as", "ravel", "to", "type",
+    "repeat",
 })  # fmt: skip
 """Operations after which the numbers are still those of the result."""
 _LIKE = frozenset({"view_as", "reshape_as", "expand_as", "type_as"})
@@ -48,7 +49,10 @@ class Made:
     best: bool = False
     """True if its numbers are the largest of the result, over some dimension."""
     over: str = ""
-    """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"."""
+    """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"; "least" for the
+    smallest scores."""
+    classes: int = 0
+    """Of the smallest scores: the number of scores of a row."""
     numbers: Any = field(default=None, compare=False)
     """Numbers of the rows of the result that its rows were made from; None if unknown."""
     labels: Any = field(default=None, compare=False)
@@ -134,13 +138,23 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     if name in _KEEPING:
         return Value(found, made)
     over = _over(given, named, samples) if made.raw and name in _CHOOSING | _EXTREME else ""
+    least = made.raw and not over and _is_least(name, given, named)
+    selected = Made(over="least", classes=int(given[0].it.shape[-1])) if least else Made(over=over)
     if name in _CHOOSING:
-        return Value(found, Made(over=over))
+        return Value(found, selected)
     if name in _EXTREME and isinstance(found, tuple):
-        best, chosen = Made(best=made.raw), Made(over=over)
+        best, chosen = Made(best=made.raw), selected
         return Value((Value(found[0], best), Value(found[1], chosen)), made)
     after = replace(made, raw=False, best=False) if name in ("long", "int", "bool") else Made()
     return Value(found, after)
+
+
+def _is_least(name: str, given: list[Value], named: dict[str, Value]) -> bool:
+    """Return True if an operation selects the smallest scores of each row of a matrix."""
+    if given[0].it.dim() != 2:
+        return False
+    largest = named["largest"].it if "largest" in named else given[3].it if len(given) > 3 else True
+    return name in ("argmin", "min") or (name == "topk" and largest is False)
 
 
 def _over(given: list[Value], named: dict[str, Value], samples: int) -> str:

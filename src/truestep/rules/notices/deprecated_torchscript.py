@@ -13,7 +13,8 @@ class DeprecatedTorchscript(Notice):
 
     What it does
     ------------
-    Reports calls of ``torch.jit.trace`` and ``torch.jit.script``, and functions that are decorated with the latter.
+    Reports calls of ``torch.jit.trace`` and ``torch.jit.script``, and functions that are decorated with the latter, but
+    not in functions that are tests: these check that a model can be compiled.
 
     Why it matters
     --------------

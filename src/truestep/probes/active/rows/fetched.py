@@ -81,7 +81,7 @@ class Batches:
         """Copy some values of a batch, at a sampled step."""
         scene = self._scene
         self._begin()
-        tensors = [(path, tensor) for path, tensor in _tensors(scene.torch, batch, ()) if _is_plain(scene, tensor)]
+        tensors = [(path, tensor) for path, tensor in tensors_of(scene.torch, batch) if _is_plain(scene, tensor)]
         if len(tensors) < 2:
             return
         rows = int(tensors[0][1].shape[0])
@@ -200,16 +200,16 @@ def _is_plain(scene: Scene, value: Any) -> bool:
     )
 
 
-def _tensors(torch: Any, batch: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def tensors_of(torch: Any, batch: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield the tensors of a batch with their positions."""
     if type(batch) is torch.Tensor:
         yield path, batch
     elif len(path) < _DEEP and issubclass(type(batch), Mapping) and issubclass(type(batch), dict):
         for key, value in list(dict.items(batch))[: 2 * _MOST_FIELDS]:
-            yield from _tensors(torch, value, (*path, key))
+            yield from tensors_of(torch, value, (*path, key))
     elif len(path) < _DEEP and type(batch) in (tuple, list):
         for place, value in enumerate(batch[: 2 * _MOST_FIELDS]):
-            yield from _tensors(torch, value, (*path, place))
+            yield from tensors_of(torch, value, (*path, place))
 
 
 def names_of(site: Site | None, batch: Any) -> dict[Path, str]:

@@ -1,5 +1,6 @@
 """Checks of sequence models.
 
 targets, ahead   the model reads the tokens that it is to predict
+ends             the position that is read holds nothing of most samples
 padding          padding at the end of a row changes its result
 """

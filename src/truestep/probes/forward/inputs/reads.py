@@ -9,6 +9,7 @@ from typing import Any
 from truestep.events import InputsRead, LevelsRead, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.inputs.axes import Axes
 from truestep.probes.forward.inputs.levels import levels_of, scaled_by_itself
 from truestep.probes.forward.losses.label_values import is_transformed
 
@@ -25,10 +26,11 @@ _STATE = re.compile(
 
 
 class Inputs:
-    """Emits `InputsRead` and `LevelsRead`."""
+    """Emits `InputsRead` and `LevelsRead`, and of images `AxesRead`."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._axes = Axes(scene)
         self._reads: dict[int, tuple[int, int]] = {}
         """Step and number of its reads, by number of the model and kind of the call."""
 
@@ -44,6 +46,7 @@ class Inputs:
         self._emit(model, given, training, site)
         if given.is_floating_point():
             self._emit_levels(model, given, training, site)
+        self._axes.look(model, module, given, training, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
             name, given = later

@@ -93,8 +93,13 @@ class LossProbe(Probe):
                         self.computed(kind, site, input, target, args, kwargs)
                 except Exception:
                     scene.fail()
+                if of_classes and scene.checks is not None and not grad_enabled():
+                    value = original(input, target, *args, **kwargs)
+                    scene.checks.lost(value, target, ignored_index(args, kwargs), _reduction(args, kwargs))
+                    return value
             return original(input, target, *args, **kwargs)
 
+        of_classes = kind in _OF_CLASSES
         in_engine, grad_enabled = seams.backward.engine_state(), scene.torch.is_grad_enabled
         tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 

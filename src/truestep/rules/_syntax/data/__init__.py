@@ -1,7 +1,10 @@
 """Data of a training, its results and metrics.
 
+- `batches`: figures that are added up wrongly over the batches of an evaluation.
+- `figures`: figures with a wrong formula.
 - `loaders`: loaders and samplers.
 - `results`: results and metrics that are dropped, overwritten or wrong.
+- `roles`: predictions, labels, and figures with a name.
 - `scaling`: features that are scaled with statistics of the evaluation data.
 - `seeds`: seeds inside of loops.
 - `shared`: data and files of several ranks.

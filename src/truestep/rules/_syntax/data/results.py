@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from truestep.rules._syntax.data.batches import wrong_sums
+from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted, names_in, part_of
 
 _TENSOR_ONLY = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "scatter_add", "unsqueeze", "clamp", "clamp_min",
-    "clamp_max", "log_softmax", "softmax", "index_copy", "permute",
+    "clamp_max", "log_softmax", "softmax", "index_copy", "permute", "lerp", "mul", "addcmul", "addcdiv",
 }  # fmt: skip
 """Methods of tensors that change nothing, with names that other objects hardly have."""
 _LOWER, _HIGHER = (
@@ -62,9 +64,26 @@ def _replaces(node: ast.If, best: str, new: str) -> bool:
     )
 
 
+_PLAIN = ("add", "sub", "mul", "div", "lerp", "pow", "clamp", "addcmul", "addcdiv", "clone")
+"""Operations that return a new tensor; all but the last have a form with "_" that changes its tensor."""
+
+
+def _of_new(call: Call) -> bool:
+    """Return True if one of two operations in a row changes its tensor, and the other one makes a new tensor."""
+    inner = call.receiver
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        return False
+    if any(word.arg == "out" for word in inner.keywords):
+        return False
+    first = inner.func.attr
+    pair = (first, call.method)
+    return all(one.removesuffix("_") in _PLAIN for one in pair) and first.endswith("_") != call.method.endswith("_")
+
+
 def result_never_read(program: Program) -> Iterator[Suspicion]:
     """Yield statements that are only an operation on a tensor, which changes nothing."""
-    for call in program.method(*_TENSOR_ONLY, "to", "cuda"):
+    chained = [call for name in _PLAIN for call in program.method(name, f"{name}_") if _of_new(call)]
+    for call in (*program.method(*_TENSOR_ONLY, "to", "cuda"), *chained):
         if (
             not call.alone
             or call.receiver is None
@@ -79,12 +98,22 @@ def result_never_read(program: Program) -> Iterator[Suspicion]:
         guess = program.kinds.receiver(call)
         if guess is not None and guess.kind is not Kind.OTHER:
             continue
+        name = _plain(call)
+        assigned = f"assign the result: `{call.key or 'x'} = {ast.unparse(call.node)}`"
         yield Suspicion(
             call.node,
-            f"the result of `{call.method}` is dropped: the operation returns a new tensor",
+            f"the result of `{name}` is dropped: the operation returns a new tensor",
             "changes nothing",
-            f"assign the result: `{call.key or 'x'} = {ast.unparse(call.node)}`",
+            f"call `{name}_`, which changes the tensor" if name in _PLAIN else assigned,
         )
+
+
+def _plain(call: Call) -> str:
+    """Return the operation of a statement that makes a new tensor."""
+    inner = call.receiver
+    if call.method.endswith("_") and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        return inner.func.attr
+    return call.method
 
 
 def _of_loader(call: Call, program: Program) -> bool:
@@ -152,10 +181,13 @@ def _zero(one: Binding) -> bool:
 
 
 def metric_misreported(program: Program) -> Iterator[Suspicion]:
-    """Yield quotients of counts that go on from epoch to epoch."""
+    """Yield figures with a wrong formula or a wrong sum, and quotients of counts that go on from epoch to epoch."""
+    yield from wrong_formulas(program)
+    yield from wrong_sums(program)
     for outer in program.loops:
         for key, bindings in outer.scope.bindings.items():
             added = [one for one in bindings if one.how == "augmented" and one.operator == "Add" and _inner(one, outer)]
+            added = [one for one in added if one.value is not None and _measures(one.value)]
             starts = [one for one in bindings if one.how == "="]
             if not added or len(added) + len(starts) != len(bindings) or not starts or not all(map(_zero, starts)):
                 continue
@@ -166,23 +198,22 @@ def metric_misreported(program: Program) -> Iterator[Suspicion]:
             acts = {one.act for one in program.flow.of_loop(loop)}
             if Act.FORWARD not in acts or Act.BACKWARD in acts or outer.parent is not None:
                 continue
-            for other in outer.scope.bindings.values():
-                for one in other:
-                    if one.context.loop is outer and one.order > loop.last and _quotient(one.value, key):
-                        yield Suspicion(
-                            one.node,
-                            f"`{key}` counts on from epoch to epoch, and the metric is that of all epochs together",
-                            "divides the counts of all epochs so far",
-                            f"set `{key}` to zero at the start of each evaluation",
-                            ((starts[0].node, "set to zero once"), (added[0].node, "counts on")),
-                        )
+            behind = [node for order, node in outer.scope.loads.get(key, ()) if loop.last < order <= outer.last]
+            for node in ast.walk(outer.node) if behind else ():
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.left in behind:
+                    yield Suspicion(
+                        node,
+                        f"`{key}` counts on from epoch to epoch, and the metric is that of all epochs together",
+                        "divides the counts of all epochs so far",
+                        f"set `{key}` to zero at the start of each evaluation",
+                        ((starts[0].node, "set to zero once"), (added[0].node, "counts on")),
+                    )
+
+
+def _measures(value: ast.expr) -> bool:
+    """Return True if a value comes from a call, other than the length of something."""
+    return any(isinstance(node, ast.Call) and dotted(node.func) != "len" for node in ast.walk(value))
 
 
 def _inner(one: Binding, outer: Loop) -> bool:
     return one.context.loop is not None and one.context.loop.parent is outer
-
-
-def _quotient(value: ast.expr | None, key: str) -> bool:
-    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        value = value.left if isinstance(value.left, ast.BinOp) else value.right
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and dotted(value.left) == key

@@ -1,10 +1,12 @@
 """Models, losses and parameters.
 
+- `averages`: averages of weights that a file writes out.
 - `graphs`: graphs that are cut or carried along.
 - `layers`: layers and how they are built.
 - `losses`: losses and their inputs.
 - `modules`: the classes of modules.
 - `parameters`: parameters and the optimizers that hold them.
+- `repeated`: lists that hold one model several times.
 - `states`: states, copies and averages of models.
 - `totals`: losses that are kept together with their graphs.
 """

@@ -97,7 +97,7 @@ def graph_cut(program: Program) -> Iterator[Suspicion]:
     """Yield losses that are made to require a gradient by hand, and results of layers that `forward` detaches."""
     yield from _detached_layers(program)
     yield from _made_again(program)
-    for key, _, bindings in program.attributes:
+    for key, _, bindings in program.attributes if "requires_grad" in program.text else ():
         if key.endswith(".requires_grad") and key.count(".") == 1:
             for one in bindings:
                 if isinstance(one.value, ast.Constant) and one.value.value is True:

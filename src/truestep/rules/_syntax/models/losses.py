@@ -36,10 +36,7 @@ def loss_calls(program: Program, *losses: str) -> Iterator[tuple[Call, ast.expr]
     made = {call.node for call in program.named(*classes)}
     if not made:
         return
-    for call in program.calls:
-        if call.name or len(call.node.args) < 1 or not isinstance(call.node.func, ast.Name | ast.Attribute | ast.Call):
-            continue
-        function = program.values.origin(call.node.func, call.context, call.order)[0]
+    for call, function in program.of_objects:
         if function in made and call.node not in made and not isinstance(call.node.args[0], ast.Starred):
             yield call, call.node.args[0]
 

@@ -14,7 +14,7 @@ _TYPOS = re.compile(r"\.(?:require_grad|requires_grads|require_grads|requires_gr
 
 def freeze_without_effect(program: Program) -> Iterator[Suspicion]:
     """Yield attributes that were to freeze parameters: misspelt ones, and those of modules."""
-    for key, _, bindings in program.attributes:
+    for key, _, bindings in program.attributes if "False" in program.text else ():
         if "grad" not in key.rpartition(".")[2]:
             continue
         for one in bindings:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
-from truestep.syntax import Act, Binding, Call, Kind, Program, Suspicion, dotted
+from truestep.rules._syntax.models.averages import own_averages
+from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted
 
 
 def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
@@ -110,6 +111,7 @@ def state_not_loaded(program: Program) -> Iterator[Suspicion]:
 def average_never_updated(program: Program) -> Iterator[Suspicion]:
     """Yield averages that are never updated, and loops over pairs of parameters that change nothing."""
     yield from _rebound(program)
+    yield from own_averages(program)
     for call in program.named("torch.optim.swa_utils.AveragedModel"):
         statement = call.statement
         if (
@@ -139,31 +141,42 @@ def average_never_updated(program: Program) -> Iterator[Suspicion]:
 
 def _rebound(program: Program) -> Iterator[Suspicion]:
     """Yield loops over the parameters of two models that only give their variables other values."""
-    for loop in program.loops:
+    for loop in program.loops if program.named("zip") else ():
         if not isinstance(loop.node, ast.For) or not isinstance(loop.node.iter, ast.Call):
             continue
         call = program.call_at.get(loop.node.iter)
         if call is None or call.name != "zip" or len(call.node.args) != 2:
             continue
-        if not all(re.search(r"\.(?:named_)?parameters\(\)$", ast.unparse(part)) for part in call.node.args):
+        if not all(_WEIGHTS.search(ast.unparse(part)) for part in call.node.args):
             continue
-        names = {
-            key
-            for key, ones in loop.scope.bindings.items()
-            for one in ones
-            if one.how == "for" and one.node is loop.node
-        }
-        body = loop.node.body
-        if all(isinstance(one, ast.Assign) and dotted(one.targets[0]) in names for one in body):
-            yield Suspicion(
-                loop.node.iter,
-                "the loop over the parameters gives its variables other values, and changes no parameter",
-                "the loop over both models",
-                "write into the parameter: `average.lerp_(weight, 1 - decay)`",
-                ((body[0], "makes a new tensor"),),
-            )
+        for ones in loop.scope.bindings.values():
+            if not any(one.how == "for" and one.node is loop.node for one in ones):
+                continue
+            lost = [one for one in ones if one.how == "=" and one.context.loop is loop and not _read_later(one, loop)]
+            if lost:
+                yield Suspicion(
+                    loop.node.iter,
+                    "the loop over the parameters gives its variables other values, and changes no parameter",
+                    "the loop over both models",
+                    "write into the parameter: `average.lerp_(weight, 1 - decay)`",
+                    ((lost[0].node, "makes a new tensor"),),
+                )
 
 
+def _read_later(one: Binding, loop: Loop) -> bool:
+    """Return True if a loop reads a name behind an assignment, other than in another branch of a condition."""
+    elsewhere = {
+        node
+        for guard in one.context.guards[len(loop.guards) :]
+        if isinstance(guard.node, ast.If)
+        for statement in (guard.node.orelse if guard.branch == 0 else guard.node.body)
+        for node in ast.walk(statement)
+    }
+    uses = loop.scope.loads.get(one.key, ())
+    return any(one.order < order <= loop.last and node not in elsewhere for order, node in uses)
+
+
+_WEIGHTS = re.compile(r"\.(?:named_)?(?:parameters|buffers)\(\)$|\.state_dict\(\)\.(?:values|items)\(\)$")
 _ROLE = re.compile(r"(?:^|_)(?:teacher|target|reference|ref|ema|frozen)(?:_|$)")
 
 

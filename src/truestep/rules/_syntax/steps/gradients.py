@@ -11,7 +11,7 @@ from truestep.syntax import Act, Loop, Operation, Program, Scope, Suspicion
 
 def no_grad_missing(program: Program) -> Iterator[Suspicion]:
     """Yield evaluation loops in eval mode that record graphs which no backward pass uses."""
-    if not program.method("eval"):
+    if not program.method("eval", "train"):
         return
     for loop in program.roles.evaluations():
         if program.roles.over_loader(loop) is None or _disabled(program):
@@ -67,14 +67,14 @@ def _reads_gradients(scope: Scope) -> bool:
 
 
 def _mode_before(loop: Loop, forward: Operation, program: Program) -> Operation | None:
-    """Return the call that sets eval mode for an evaluation loop, in the same function."""
+    """Return the call that sets eval mode for an evaluation loop: in its function, or around it by a decorator."""
     found = None
+    around = () if loop.parent is None else loop.parent.chain()
     for one in program.flow.operations(loop.scope):
-        if one.via or one.order > loop.first:
-            continue
-        if one.act in (Act.TRAIN, Act.EVAL) and one.key == forward.key:
-            same = one.context.loop is loop.parent
-            found = one if one.act is Act.EVAL and same else None
+        if loop in one.loops:
+            break
+        if one.act in (Act.TRAIN, Act.EVAL, Act.MODE) and one.key == forward.key:
+            found = one if one.act is Act.EVAL and one.loops == around else None
     return found
 
 

@@ -93,7 +93,7 @@ def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
     if not program.method("zero_grad") or not program.roles.trainings():
         return
     for outer in program.loops:
-        operations = program.flow.of_loop(outer)
+        operations = program.flow.of_loop(outer) if outer.scope in program.roles.reaching else []
         steps = [one for one in operations if one.act is Act.STEP and one.loops[-1] is outer and not one.via]
         if len(steps) != 1 or any(one.act is Act.UNKNOWN for one in operations):
             continue

@@ -91,7 +91,7 @@ def train_mode_not_restored(program: Program) -> Iterator[Suspicion]:
     if not program.method("eval") or _switches(program) or not program.roles.trainings():
         return
     for loop in program.loops:
-        operations = program.flow.of_loop(loop)
+        operations = program.flow.of_loop(loop) if loop.scope in program.roles.reaching else []
         acts = {one.act for one in operations}
         if Act.TRAIN in acts or not {Act.EVAL, Act.BACKWARD, Act.STEP, Act.FORWARD} <= acts:
             continue

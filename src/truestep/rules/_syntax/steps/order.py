@@ -21,7 +21,7 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
     if named:
         return
     for loop, step in program.roles.updates():
-        backward = loop.backward_before(step)
+        backward = next(iter(loop.of(Act.ADD)), None) or loop.backward_before(step)
         if backward is None or loop.left_to_others(step) or loop.cleared_in_file(step):
             continue
         if _wraps(loop, step, backward):
@@ -30,9 +30,9 @@ def missing_zero_grad(program: Program) -> Iterator[Suspicion]:
             step.node,
             "the gradients are never cleared, and add up over the steps",
             "updates with the sum of all gradients so far",
-            f"call `{step.optimizer}.zero_grad()` before `{ast.unparse(backward.node)}`",
+            f"call `{step.optimizer}.zero_grad()` before {_shown(backward)}",
             ((backward.node, "adds to the gradients of earlier steps"),),
-            _confidence(loop, step) if loop.loop is not None else _of_function(loop),
+            _confidence(loop, step) if loop.loop is not None else _of_function(loop, step),
         )
     yield from _closures(program)
 
@@ -217,10 +217,18 @@ def _disabled(step: Step, program: Program) -> bool:
     return isinstance(enabled, ast.Constant) and not enabled.value
 
 
-def _of_function(loop: Training) -> Confidence:
-    """Return the confidence for a function that this file does not call: its caller may clear the gradients."""
+def _shown(backward: Operation) -> str:
+    return f"`{ast.unparse(backward.node)}`" if backward.act is Act.BACKWARD else "the gradients are added"
+
+
+def _of_function(loop: Training, step: Step) -> Confidence:
+    """Return the confidence for a function that this file does not call: its caller may clear the gradients.
+
+    A caller hardly does so for an optimizer that the object of a method has made for itself.
+    """
     framework = loop.scope.name.endswith(".training_step")
-    return Confidence.MEDIUM if framework else Confidence.LOW
+    own = step.built is not None and step.optimizer.startswith("self.") and step.built.scope.owner is loop.scope.owner
+    return Confidence.MEDIUM if framework or own else Confidence.LOW
 
 
 def _confidence(loop: Training, step: Step) -> Confidence:

@@ -7,7 +7,19 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.named import named_only
-from truestep.syntax import Act, Call, Kind, Loop, Operation, Program, Suspicion, Training, dotted
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Kind,
+    Loop,
+    Operation,
+    Program,
+    Suspicion,
+    Training,
+    dotted,
+    names_in,
+)
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 _COSINES = (f"{_SCHEDULERS}CosineAnnealingLR", f"{_SCHEDULERS}LinearLR", f"{_SCHEDULERS}PolynomialLR")
@@ -257,3 +269,52 @@ def learning_rate_dead(program: Program) -> Iterator[Suspicion]:
                 "pass a learning rate above 0",
                 ((steps[0].node, "changes nothing"),),
             )
+
+
+_RATE = re.compile(r"(?:^|_)(?:lr|learning_rate)$")
+_SHOWS = {
+    "print", "info", "debug", "log", "append", "write", "add_scalar", "set_postfix", "set_description", "format",
+}  # fmt: skip
+"""Calls that only show or keep a value."""
+
+
+def rate_never_set(program: Program) -> Iterator[Suspicion]:
+    """Yield learning rates that a training computes anew in its loop, shows, and never gives to its optimizer."""
+    if "param_groups" in program.text or program.starting(_SCHEDULERS) or program.method("set_lr", "setattr", "locals"):
+        return
+    shown = {
+        node
+        for call in program.method(*_SHOWS)
+        for value in (*call.arguments(), call.receiver)
+        for node in (ast.walk(value) if value is not None else ())
+    }
+    for training in program.roles.trainings():
+        loops = training.loop.chain() if training.loop is not None else ()
+        built = next((step.built for step in training.steps if step.sure and step.built is not None), None)
+        for key, bindings in training.scope.bindings.items() if built is not None else ():
+            inside = [one for one in bindings if one.how == "=" and one.context.loop in loops]
+            if not _RATE.search(key) or "." in key or not inside or len(inside) != len(bindings):
+                continue
+            used = [node for scope in program.scopes for _, node in scope.loads.get(key, ())]
+            if all(node in shown for node in used) and all(_changes(one, training) for one in inside):
+                assert built is not None
+                yield Suspicion(
+                    inside[0].node,
+                    f"`{key}` is computed in the loop and never given to the optimizer, which keeps its first rate",
+                    "changes no learning rate",
+                    f"""set it before the step: `for group in optimizer.param_groups: group["lr"] = {key}`""",
+                    ((built.node, "is built with the rate that it keeps"),),
+                )
+
+
+def _changes(one: Binding, training: Training) -> bool:
+    """Return True if a value is computed from a name that a loop around it assigns."""
+    value = one.value
+    if value is None or not isinstance(value, ast.Call | ast.BinOp | ast.IfExp):
+        return False
+    return any(
+        each.context.loop is not None
+        for name in names_in(value)
+        for each in training.scope.bindings.get(name, ())
+        if each is not one
+    )

@@ -1,0 +1,72 @@
+"""Figures of an evaluation by their names, next to the predictions and the losses that they are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassFigureRead(Event):
+    """After an evaluation, a value with the name of a figure of classes, such as recall, was new."""
+
+    absent: ClassVar[str] = "no recall, precision or F1 of an evaluation with known predictions"
+    claim: str
+    """"recall", "precision", "f1", "iou", "specificity" or "balanced" (the mean recall)."""
+    name: str
+    """The variable, or the source of a printed expression."""
+    values: tuple[float, ...]
+    """Its numbers: one, or several of a list or an array."""
+    counts: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...] = ()
+    """Of each evaluation before it, and of all together: the number of predictions, and for each class true positives,
+    false positives and false negatives."""
+    place: Site | None = None
+    """Line that computes it, else that stores it."""
+    site: Site | None = None
+    """The call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossFigureRead(Event):
+    """After an evaluation, a value with the name of a perplexity, or of bits per token, was new."""
+
+    absent: ClassVar[str] = "no perplexity of an evaluation with losses of torch"
+    claim: str
+    """"perplexity" or "bits"."""
+    name: str
+    values: tuple[float, ...]
+    losses: tuple[tuple[float, float, int], ...] = ()
+    """Of each part of the evaluation: the mean loss in nats, the sum of the values of its losses, and their number."""
+    place: Site | None = None
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FigureOfTest(Event):
+    """An evaluation begins with a value that the program calls one of a test, and reads no data with this word."""
+
+    absent: ClassVar[str] = "no figure with the name of a test"
+    name: str
+    """The variable, or the text that is printed before the value."""
+    place: Site | None = None
+    """Statement that calls the evaluation."""
+    site: Site | None = None
+    """The call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChoiceRead(Event):
+    """The best value of a branch that keeps weights was, after each evaluation, the least loss of the training."""
+
+    absent: ClassVar[str] = "no choice of weights by a loss of the training"
+    name: str
+    """The variable with the best value."""
+    by: str
+    """The variable with the loss of the training."""
+    beside: str
+    """Another variable, with the loss of a validation."""
+    evaluations: int = 0
+    site: Site | None = None
+    """The comparison."""

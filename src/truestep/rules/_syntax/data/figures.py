@@ -1,0 +1,254 @@
+"""Figures of an evaluation with the wrong formula, from the syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from truestep.rules._syntax.data.roles import Figure, figures, predicted
+from truestep.syntax import Program, Suspicion, dotted, names_in
+
+_PERPLEXITY = re.compile(r"(?:^|_)(?:ppl|perplexity)(?:_|$)")
+_BITS = re.compile(r"log2|log\(2|\bbits?\b|\bbp[bcd]\b|base=2", re.IGNORECASE)
+_LOSS = re.compile(r"loss|nll|entropy|(?:^|_)ce(?:_|$)")
+_FALSE_NEGATIVE, _FALSE_POSITIVE = re.compile(r"^(?:fns?|false_neg\w*)$"), re.compile(r"^(?:fps?|false_pos\w*)$")
+_RECALL = re.compile(r"(?:^|_)(?:recalls?|sensitivity|tpr)(?:_|$)")
+_PRECISION = re.compile(r"(?:^|_)precisions?(?:_|$)")
+_R2 = re.compile(r"(?:^|_)(?:r2|r_squared|r2_score)(?:_|$)")
+_RIGHT = re.compile(r"(?:^|_)(?:right|correct\w*|hits?|acc|accuracy|match(?:es|ed)?)(?:_|$)")
+_UNEQUAL = tuple(
+    f"sklearn.metrics.{name}"
+    for name in (
+        "r2_score", "precision_score", "recall_score", "roc_auc_score", "average_precision_score", "log_loss",
+        "classification_report", "precision_recall_curve", "roc_curve", "explained_variance_score",
+        "mean_absolute_percentage_error", "balanced_accuracy_score", "brier_score_loss",
+    )
+)  # fmt: skip
+"""Functions of scikit-learn with another result if labels and predictions are exchanged."""
+
+
+def wrong_formulas(program: Program) -> Iterator[Suspicion]:
+    """Yield figures that their expression cannot be."""
+    text = program.text.lower()
+    if "ppl" in text or "perplexity" in text:
+        yield from _power_of_two(program)
+    if "recall" in text or "precision" in text or "false" in text or "fn" in text:
+        yield from _false_counts(program)
+        yield from _classes(program)
+    if "r2" in text or "r_squared" in text:
+        yield from _spread_of_predictions(program)
+    yield from _exchanged(program)
+    yield from _compared_with_itself(program)
+
+
+def _power_of_two(program: Program) -> Iterator[Suspicion]:
+    """Yield perplexities that are a power of two of a loss, in a file that measures no loss in bits."""
+    if _BITS.search(program.text):
+        return
+    for one in figures(program, _PERPLEXITY):
+        value = program.values.origin(one.value, one.context, one.order)[0]
+        exponent = _exponent_of_two(value, program)
+        if exponent is not None and any(_LOSS.search(name.lower()) for name in _texts(exponent)):
+            yield Suspicion(
+                value,
+                "the perplexity is a power of two of a loss in nats: it is too small",
+                "is 2 to the power of the loss",
+                f"take the exponential: `math.exp({ast.unparse(exponent)})`",
+            )
+
+
+def _exponent_of_two(node: ast.expr, program: Program) -> ast.expr | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return node.right if isinstance(node.left, ast.Constant) and node.left.value == 2 else None
+    call = program.call_at.get(node)
+    if call is None or not call.node.args:
+        return None
+    if call.method == "exp2":
+        return call.node.args[0]
+    two = call.node.args[0]
+    if call.method in ("pow", "power") and len(call.node.args) == 2 and isinstance(two, ast.Constant):
+        return call.node.args[1] if two.value == 2 else None
+    return None
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """Yield the names in an expression, and the texts that it is read by."""
+    yield from names_in(node)
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield one.value
+
+
+def _false_counts(program: Program) -> Iterator[Suspicion]:
+    """Yield false negatives that are counted as false positives are, and the other way round."""
+    for pattern, name, of_predictions in (
+        (_FALSE_NEGATIVE, "false negatives", False),
+        (_FALSE_POSITIVE, "false positives", True),
+    ):
+        for one in figures(program, pattern):
+            sides = _sides(one, program)
+            if sides is not None and sides == {True: not of_predictions, False: of_predictions}:
+                other = "false positives" if name == "false negatives" else "false negatives"
+                yield Suspicion(
+                    one.value,
+                    f"`{one.name}` counts the {other}, not the {name}",
+                    f"counts the {other}",
+                    "turn both comparisons round",
+                )
+
+
+def _sides(one: Figure, program: Program) -> dict[bool, bool] | None:
+    """Return whether predictions (True) and labels (False) have the class in a count of both."""
+    for node in ast.walk(one.value):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.Mult):
+            parts = [_has_class(part) for part in (node.left, node.right)]
+            if parts[0] is None or parts[1] is None or parts[0][2] != parts[1][2]:
+                continue
+            found = {}
+            for value, has, _ in (parts[0], parts[1]):
+                role = predicted(value, one.context, one.order, program)
+                if role is not None:
+                    found[role] = has
+            return found if len(found) == 2 else None
+    return None
+
+
+def _has_class(node: ast.expr) -> tuple[ast.expr, bool, str] | None:
+    """Return the values of a condition, whether it holds for a class, and the text of the class."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
+        return (node.operand, False, "") if dotted(node.operand) else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.left, ast.Constant):
+        return (node.right, False, "") if node.left.value == 1 and dotted(node.right) else None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        kind, equal = node.comparators[0], isinstance(node.ops[0], ast.Eq)
+        if isinstance(kind, ast.Constant) and kind.value in (0, 1):
+            return node.left, equal == bool(kind.value), ""
+        return node.left, equal, ast.unparse(kind)
+    return (node, True, "") if dotted(node) else None
+
+
+def _classes(program: Program) -> Iterator[Suspicion]:
+    """Yield recalls that are divided by the predictions of a class, and precisions by its labels."""
+    for pattern, name, right in ((_RECALL, "recall", False), (_PRECISION, "precision", True)):
+        for one in figures(program, pattern):
+            for node in ast.walk(one.value):
+                if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                    continue
+                if _counts(node.right, one, program) is not (not right):
+                    continue
+                wrong = "labels" if right else "predictions"
+                yield Suspicion(
+                    node,
+                    f"the {name} divides by the number of {wrong} of a class: it is the "
+                    f"{'recall' if right else 'precision'}",
+                    f"divides by {wrong}",
+                    f"divide by the number of {'predictions' if right else 'labels'} of the class",
+                )
+
+
+def _counts(node: ast.expr, one: Figure, program: Program) -> bool | None:
+    """Return True if a divisor counts the predictions of a class, False if it counts labels; None if unknown."""
+    parts = {name.rpartition(".")[2].lower() for name in names_in(node)}
+    negatives, positives = (any(map(each.search, parts)) for each in (_FALSE_NEGATIVE, _FALSE_POSITIVE))
+    if negatives != positives:
+        return positives
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "sum":
+            axis = (
+                inner.args[0]
+                if inner.args
+                else next((w.value for w in inner.keywords if w.arg in ("axis", "dim")), None)
+            )
+            rows = _rows_are_labels(dotted(inner.func.value), one, program)
+            if isinstance(axis, ast.Constant) and axis.value in (0, 1) and rows is not None:
+                return (axis.value == 0) is rows
+        if isinstance(inner, ast.Subscript) and (key := dotted(inner.value)):
+            roles = {
+                predicted(call.node.args[0], call.context, call.order, program)
+                for call in program.method("update")
+                if call.key == key and len(call.node.args) == 1
+            }
+            return roles.pop() if len(roles) == 1 else None
+    return None
+
+
+def _rows_are_labels(key: str, one: Figure, program: Program) -> bool | None:
+    """Return True if the rows of a table of counts are the labels, False for predictions; None if unknown."""
+    found = set()
+    for binding in program.values.bindings(key, one.context.scope) if key else ():
+        call = program.call_at.get(binding.value) if binding.value is not None else None
+        if call is not None and call.name == "sklearn.metrics.confusion_matrix":
+            first = call.argument(0, "y_true")
+            role = None if first is None else predicted(first, call.context, call.order, program)
+            found.add(None if role is None else not role)
+    for binding in program.values.bindings(f"{key}[]", one.context.scope) if key else ():
+        target = getattr(binding.node, "target", None)
+        index = target.slice if isinstance(target, ast.Subscript) else None
+        if binding.how != "augmented" or not isinstance(index, ast.Tuple) or len(index.elts) != 2:
+            return None
+        rows, columns = (predicted(part, binding.context, binding.order, program) for part in index.elts)
+        found.add(None if rows is None or columns is not (not rows) else not rows)
+    return found.pop() if len(found) == 1 else None
+
+
+def _spread_of_predictions(program: Program) -> Iterator[Suspicion]:
+    """Yield coefficients of determination with the spread of the predictions as their divisor."""
+    for one in figures(program, _R2):
+        for node in ast.walk(one.value):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            spread = program.values.origin(node.right, one.context, one.order)[0]
+            centred = [each for each in ast.walk(spread) if _is_centred(each)]
+            roles = {predicted(each.left, one.context, one.order, program) for each in centred}  # type: ignore[attr-defined]
+            if roles == {True}:
+                yield Suspicion(
+                    node,
+                    "the divisor of R2 is the spread of the predictions, not that of the labels",
+                    "divides by the spread of the predictions",
+                    "divide by the sum of squares of the labels around their mean",
+                )
+
+
+def _is_centred(node: ast.AST) -> bool:
+    """Return True for a value minus its own mean."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or not isinstance(node.right, ast.Call):
+        return False
+    inner = node.right
+    values = inner.args[0] if inner.args else inner.func.value if isinstance(inner.func, ast.Attribute) else None
+    mean = dotted(inner.func).rpartition(".")[2] == "mean"
+    return mean and values is not None and ast.unparse(values) == ast.unparse(node.left)
+
+
+def _exchanged(program: Program) -> Iterator[Suspicion]:
+    """Yield metrics of scikit-learn that get the predictions in place of the labels."""
+    for call in program.starting("sklearn.metrics."):
+        if call.name not in _UNEQUAL or len(call.node.args) < 2 or call.unpacks:
+            continue
+        roles = [predicted(part, call.context, call.order, program) for part in call.node.args[:2]]
+        if roles == [True, False]:
+            yield Suspicion(
+                call.node,
+                f"`{call.method}` gets the predictions as the labels, and the labels as the predictions",
+                "has its arguments exchanged",
+                "pass the labels first",
+            )
+
+
+def _compared_with_itself(program: Program) -> Iterator[Suspicion]:
+    """Yield counts of right answers of values that are compared with themselves."""
+    for scope in program.scopes:
+        for key, bindings in scope.bindings.items():
+            if not _RIGHT.search(key.lower()):
+                continue
+            for one in bindings:
+                for node in ast.walk(one.value) if one.how in ("=", "augmented") and one.value is not None else ():
+                    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+                        sides = {ast.unparse(node.left), ast.unparse(node.comparators[0])}
+                        if len(sides) == 1 and dotted(node.left):
+                            yield Suspicion(
+                                node,
+                                f"`{sides.pop()}` is compared with itself, and always right",
+                                "is always true",
+                                "compare the predictions with the labels",
+                            )
