@@ -232,9 +232,41 @@ def train_badly() -> list[object]:
         adam = torch.optim.Adam(exchanged[0].parameters())
         exchanged[0](nn.functional.dropout(x)).sum().backward()
         adam.step()
+    said += _contrast()
     said.append(copy.deepcopy(linear[0])(x).detach())
     left = [*modules.state_dict().values(), frozen, rounded.float(), torch.view_as_real(turned), torch.get_rng_state()]
     return said + [value.detach().clone() for value in left]
+
+
+class Falling:
+    """A learning rate that falls."""
+
+    def __init__(self) -> None:
+        self.lr = 0.1
+
+    def step(self) -> None:
+        self.lr = self.lr * 0.9
+
+
+def _contrast() -> list[object]:
+    """Train on scores between samples and on codes that `torch.normal` draws, with rates that nothing reads."""
+    encoder, decoder, rate = nn.Linear(6, 8), nn.Linear(4, 6), Falling()
+    adam = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    torch.manual_seed(3)
+    points = torch.randn(16, 6)
+    for step in range(4):
+        lr = 0.1 * 0.9**step
+        adam.lr = lr  # type: ignore[attr-defined]
+        rate.step()
+        mean, spread = encoder(points).chunk(2, dim=1)
+        spread = spread.exp()
+        code = torch.normal(mean.detach(), spread.detach())
+        views = nn.functional.normalize(encoder(points), dim=0)
+        loss = (decoder(code) - points).square().mean() + mean.square().mean() + spread.mean()
+        adam.zero_grad()
+        (loss + nn.functional.cross_entropy(views @ views.T, torch.arange(16))).backward()
+        adam.step()
+    return [weight.detach().clone() for weight in encoder.parameters()]
 
 
 PROGRAMS = (train, train_badly, train_on_ranks)

@@ -115,10 +115,7 @@ class LossProbe(Probe):
         """Emit one call; shapes and the names of two nodes are read, values only of the first small inputs."""
         scene, node, sampled = self.scene, input.grad_fn, self.scene.sampling.on
         origin = "" if node is None else node.name()
-        dim = None
-        if origin == "SoftmaxBackward0":
-            dim = int(node._saved_dim)
-            dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
+        dim = _softmax_dim(node, input) if origin == "SoftmaxBackward0" else None
         grad = scene.torch.is_grad_enabled()
         ranks = (input.dim(), target.dim())
         scene.losses.labels = int(target.shape[0]) if ranks[1] == 1 else 0
@@ -163,8 +160,7 @@ class LossProbe(Probe):
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
             self._own.look(kind, site, input, target)
-            if kind == "cross_entropy":
-                score_partners(scene, site, input, target)
+            score_partners(scene, kind, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
@@ -261,6 +257,12 @@ def _count(shape: tuple[int, ...]) -> int:
     for size in shape:
         total *= size
     return total
+
+
+def _softmax_dim(node: Any, input: Any) -> int:
+    """Return the dimension of a softmax, counted from the end."""
+    dim = int(node._saved_dim)
+    return dim - int(input.dim()) if 0 <= dim < 1 << 32 else dim - (1 << 64)
 
 
 def _reduction(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -29,16 +29,19 @@ _OTHERS = 0.7
 """Share of the scores that are clearly smaller than those of the partners."""
 
 
-def score_partners(scene: Scene, site: Site | None, input: Any, target: Any) -> None:
+def score_partners(scene: Scene, kind: str, site: Site | None, input: Any, target: Any) -> None:
     """Emit what the scores of the partners are beside the others, at a sampled step.
 
     Args:
         scene: the scene.
-        site: place of the cross entropy.
+        kind: the loss function, of which only the cross entropy is looked at.
+        site: place of the call.
         input: scores of each sample with others.
         target: the column of the partner of each row: one of its own in a square matrix, else the first one.
     """
-    if input.dim() != 2 or target.dim() != 1 or len(target) != len(input) or min(input.shape) < _LEAST:
+    if kind != "cross_entropy" or input.dim() != 2 or target.dim() != 1:
+        return
+    if len(target) != len(input) or min(input.shape) < _LEAST:
         return
     if target.is_floating_point() or input.numel() > _LARGEST or not (has_values(input) and has_values(target)):
         return
