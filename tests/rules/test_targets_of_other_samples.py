@@ -85,6 +85,6 @@ def test_partners_of_a_contrastive_loss_that_are_others():
     assert finding.message == "the partners in the contrastive loss are other samples"
     assert "the other half of its 64 rows" in finding.cost
     (finding,) = found(*score(True, True, True, symmetric=False))
-    assert "of its own row" in finding.cost
+    assert "at its own row" in finding.cost
     for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
         assert found(*score(*seen)) == []

@@ -510,7 +510,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no evaluation",
         [*MANY, KEPT],
         "finished",
-        "no evaluation on rows or loaders that could be told apart",
+        "no evaluation on rows or loaders that differ",
     ),
     ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
     # Losses and data.

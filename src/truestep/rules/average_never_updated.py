@@ -23,7 +23,7 @@ class AverageNeverUpdated(Rule):
     changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
     ``momentum``), or as a target and began as a copy of the trained model; also a copy of the trained model that is
     written to, in each update, with its own values: an average of itself. The syntax shows an object of a class of the
-    file whose method that updates the average is never called.
+    file with a method that updates the average and is never called.
 
     Why it matters
     --------------

@@ -25,7 +25,7 @@ from truestep.rules._rule import Progress, Rule
 _LEAST_KEPT = 2
 """Weights that are kept once may be those of a fixed step."""
 _EVALUATED = Condition(
-    "no evaluation on rows or loaders that could be told apart",
+    "no evaluation on rows or loaders that differ",
     lambda run: bool(run.samples.evaluated or run.samples.evaluations),
 )
 

@@ -150,7 +150,7 @@ class TargetsOfOtherSamples(Rule):
             self.withdraw(event.site)
         if count < _LEAST_STEPS:
             return
-        usual = f"at the same place of the other half of its {event.rows} rows" if event.symmetric else "of its own row"
+        usual = f"at the same place of the other half of its {event.rows} rows" if event.symmetric else "at its own row"
         draft = self.report(
             event.site,
             "the partners in the contrastive loss are other samples",

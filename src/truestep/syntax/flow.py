@@ -80,7 +80,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The way to a function from the outermost one: what surrounds its operations, and its names there."""
+    """The way to a function from the outermost one, with the statements around its operations and its names there."""
 
     names: dict[str, str]
     loops: tuple[Loop, ...] = ()
@@ -401,7 +401,7 @@ def _renamed(key: str, names: dict[str, str]) -> str:
 
 
 def _by_hand(binding: Binding) -> Act | None:
-    """Return what an assignment to a gradient does: it adds to it, or the gradient so far is lost."""
+    """Return the effect of an assignment to a gradient: it adds to it, or the gradient so far is lost."""
     if binding.how == "augmented":
         return Act.ADD if binding.operator == "Add" else None
     if binding.how not in ("=", "del"):

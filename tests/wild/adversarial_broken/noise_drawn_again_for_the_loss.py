@@ -1,4 +1,4 @@
-"""A denoiser of digits whose loss compares with other noise than was added."""
+"""A denoiser of digits is compared with other noise than was added."""
 
 import torch
 from sklearn.datasets import load_digits

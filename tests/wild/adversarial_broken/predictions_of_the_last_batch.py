@@ -1,4 +1,4 @@
-"""A regression whose evaluation keeps the predictions and targets of its last batch, and measures them."""
+"""The evaluation of a regression keeps the predictions and targets of its last batch, and measures those alone."""
 
 import torch
 from torch import nn

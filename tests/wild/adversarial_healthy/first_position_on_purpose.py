@@ -1,4 +1,4 @@
-"""Models that read the first position: of an initial state, of a token that sums up, of what one acts on."""
+"""Models that read the first position: of an initial state, of a token that sums up, of the state that is acted on."""
 
 import torch
 from torch import nn

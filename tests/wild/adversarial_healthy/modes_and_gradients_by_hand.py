@@ -50,7 +50,7 @@ class Trainer:
         weights = [p for net in self.nets.values() for p in net.parameters()]
         for p in weights:
             p.grad = None
-        for half in range(2):  # two halves of a batch, whose gradients are added by hand
+        for half in range(2):  # two halves of a batch, with gradients that are added by hand
             loss = F.mse_loss(self.predict(x[half::2]), y[half::2]) / 2
             for p, g in zip(weights, torch.autograd.grad(loss, weights)):
                 p.grad = g if p.grad is None else p.grad + g

@@ -27,7 +27,7 @@ def update(net, optimizer):
     return loss.item()
 
 
-# A table that is updated by hand, with a rate of its own.
+# A table that is updated by hand, with another rate.
 net, optimizer = build()
 table = torch.zeros(3, 8, requires_grad=True)
 for step in range(120):

@@ -23,7 +23,7 @@ for _ in range(30):
     loss.backward()
     optimizer.step()
 
-# A classifier of codes with noise, and a decoder that shows what the codes hold, without an effect on them.
+# A classifier of codes with noise, and a decoder that shows the codes, without an effect on them.
 encoder, head, viewer = nn.Linear(6, 8), nn.Linear(4, 3), nn.Linear(4, 6)
 optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters(), *viewer.parameters()], lr=1e-2)
 for _ in range(30):

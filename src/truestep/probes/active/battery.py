@@ -78,7 +78,7 @@ class Batch:
         return row == shape[1:] or (len(row) == 1 == len(shape) - 1 and 0 < row[0] - shape[1] <= _MOST_SHIFT)
 
     def is_collated(self, rows: dict[Path, Any]) -> bool:
-        """Return True if rows with a label each are those of a loader with a collation of its own."""
+        """Return True if rows with a label each are those of a loader with another collation than torch's."""
         shape = next(iter(rows.values())).shape
         known = self.loader is not None and self._scene.loader == self.loader and not self._shapes
         return known and self._scene.losses.labels == shape[0] not in shape[1:]

@@ -1,4 +1,4 @@
-"""Padding among the targets that count, where the program weights the loss of each target by itself.
+"""Padding among the targets that count, in losses of each target that the program weights.
 
 A mask by hand is not an argument of the loss. The gradient of the loss shows it: the scores of a target that was left
 out have none. Seam: a pre-hook of the operation that made the scores, at sampled steps; it changes nothing, and is

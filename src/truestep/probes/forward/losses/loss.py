@@ -163,20 +163,35 @@ class LossProbe(Probe):
             score_partners(scene, kind, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
-        if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
-            self._counts.look(kind, site, input, target, args, kwargs)
-            if sampled and kind in _OF_CLASSES:
-                count_classes(scene, kind, site, input, target, args, kwargs)
-            if sampled and kind in KINDS and reduction == "mean":
-                sum_targets(scene, kind, site, input, target, args, kwargs)
-        # The target alone has a history where the two arguments are swapped.
-        if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
-            self._labels.look(kind, site, input, target, args, kwargs)
-        if sampled and grad and origin and kind in _OF_CLASSES and reduction == "none" and not is_transformed(input):
-            self._counted.look(kind, site, input, target)
+        if grad:
+            self._read_targets(kind, site, input, target, reduction, args, kwargs)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
+
+    def _read_targets(
+        self,
+        kind: str,
+        site: Site | None,
+        input: Any,
+        target: Any,
+        reduction: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Read the targets of a loss with gradients, by kind and reduction."""
+        sampled, plain = self.scene.sampling.on, input.grad_fn is not None and not is_transformed(input)
+        if plain and reduction in ("mean", "sum"):
+            self._counts.look(kind, site, input, target, args, kwargs)
+            if sampled and kind in _OF_CLASSES:
+                count_classes(self.scene, kind, site, input, target, args, kwargs)
+            if sampled and kind in KINDS and reduction == "mean":
+                sum_targets(self.scene, kind, site, input, target, args, kwargs)
+        # The target alone has a history where the two arguments are swapped.
+        if sampled and (input.grad_fn is not None or target.grad_fn is not None) and reduction in _REDUCED:
+            self._labels.look(kind, site, input, target, args, kwargs)
+        if sampled and plain and kind in _OF_CLASSES and reduction == "none":
+            self._counted.look(kind, site, input, target)
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes if the loss broadcasts them to a shape larger than either, else None.

@@ -30,7 +30,7 @@ _OTHERS = 0.7
 
 
 def score_partners(scene: Scene, kind: str, site: Site | None, input: Any, target: Any) -> None:
-    """Emit what the scores of the partners are beside the others, at a sampled step.
+    """Compare the scores of the partners with the others, at a sampled step, and emit the result.
 
     Args:
         scene: the scene.

@@ -279,7 +279,7 @@ _SHOWS = {
 
 
 def rate_never_set(program: Program) -> Iterator[Suspicion]:
-    """Yield learning rates that a training computes anew in its loop, shows, and never gives to its optimizer."""
+    """Yield learning rates that a training computes in its loop, shows, and never gives to its optimizer."""
     if "param_groups" in program.text or program.starting(_SCHEDULERS) or program.method("set_lr", "setattr", "locals"):
         return
     shown = {
