@@ -11,6 +11,8 @@ from truestep.rules._syntax.data.roles import Figure, figures, predicted
 from truestep.syntax import Program, Suspicion, dotted, names_in
 
 _PERPLEXITY = re.compile(r"(?:^|_)(?:ppl|perplexity)(?:_|$)")
+_WORD = re.compile(r"(?<![a-z])(?:ppl|perplexity)(?![a-z])")
+"""A file without this has no perplexity."""
 _BITS = re.compile(r"log2|log\(2|\bbits?\b|\bbp[bcd]\b|base=2", re.IGNORECASE)
 _LOSS = re.compile(r"loss|nll|entropy|(?:^|_)ce(?:_|$)")
 _FALSE_NEGATIVE, _FALSE_POSITIVE = re.compile(r"^(?:fns?|false_neg\w*)$"), re.compile(r"^(?:fps?|false_pos\w*)$")
@@ -34,7 +36,7 @@ _UNEQUAL = tuple(
 def wrong_formulas(program: Program) -> Iterator[Suspicion]:
     """Yield figures that their expression cannot be."""
     text = program.text.lower()
-    if "ppl" in text or "perplexity" in text:
+    if _WORD.search(text):
         yield from _power_of_two(program)
     if any(word in text for word in _OF_CLASSES):
         yield from _false_counts(program)

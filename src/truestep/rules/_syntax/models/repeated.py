@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from truestep.findings import Confidence
@@ -10,12 +11,13 @@ from truestep.rules._syntax.models.modules import is_layer
 from truestep.syntax import Call, Kind, Program, Suspicion, dotted
 
 _CONTAINERS = ("torch.nn.ModuleList", "torch.nn.Sequential")
-_REPEATED = (")] *", ")]*", ")]) *", ")])*", "* [", "*[")
+_REPEATED = re.compile(r"\)\s*\]\s*\)?\s*\*(?!\*)|[\w)\]]\s*\*\s*\(?\s*\[\s*[\w.]+\(")
+"""A list with a call, times a number; a list that is unpacked stands after a bracket or a comma."""
 
 
 def one_model_repeated(program: Program) -> Iterator[Suspicion]:
     """Yield lists that repeat one new model, so that all their elements are one object."""
-    if any(text in program.text for text in _REPEATED):
+    if _REPEATED.search(program.text):
         for node in ast.walk(program.tree):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
                 yield from _multiplied(node, program)
