@@ -39,6 +39,7 @@ _OFTEN = 16
 _MOST_SEEN = 1 << 16
 _MOST_FRESH = 256
 _MOST_TABLES = 64
+_MOST_NEAR = 8
 
 
 @dataclass(slots=True)
@@ -340,8 +341,10 @@ class RowReads:
         rows = shape_of(torch, given[0])[0]
         inner = {id(frame) for frame in frames[:_INNER]} | {id(frame.f_globals) for frame in frames[:1]}
         near = [one.value for one in held if one.owner in inner and shape_of(torch, one.value)[:1] == (rows,)]
-        for value in (*given, *near[:8]):
+        for place, value in enumerate((*given, *near[:_MOST_NEAR])):
             found = self.locate(value, held, whole=whole)
+            if place >= len(given):  # another order of the same rows need not be that of the input
+                found = [one for one in found if whole or one.table.rows > rows]
             if found:
                 return found, value
         return [], None
