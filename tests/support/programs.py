@@ -85,23 +85,23 @@ def supervise(
 
 def _run(command: list[str], options: dict[str, Any], result: str) -> None:
     """Run a program in this process, write the result to a file, and exit."""
-    import runpy
     import traceback
 
     from truestep.config import Options
     from truestep.findings import Confidence
     from truestep.report import render
     from truestep.supervision import Session, stream
+    from truestep.supervision.launching.program import Target, prepare
 
-    sys.argv = command
-    sys.path[0] = str(Path(command[0]).parent)
+    program = prepare(Target(command[0], tuple(command[1:])))
+    main = program.place()
     if not options["counting"]:
         stream.SHOWINGS = sys.maxsize
     record = Path(options["record"]) if options["record"] else None
     session, how = Session(Options(record=record, steps=options["steps"]), script=command[0]), "finished"
     session.start()
     try:
-        runpy.run_path(command[0], run_name="__main__")
+        program.run(main)
     except SystemExit as exit:
         how = "exited" if exit.code else "finished"
     except BaseException:
