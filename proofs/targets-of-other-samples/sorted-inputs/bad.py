@@ -4,7 +4,7 @@ import sys
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from torch.nn.utils import rnn
 from torch.utils.data import DataLoader
 
 torch.set_num_threads(1)
@@ -15,7 +15,7 @@ samples = [(row, float(row[0] == 2)) for row in rows]
 
 def collate(batch):
     rows = sorted([row for row, _ in batch], key=len, reverse=True)  # error: targets-of-other-samples
-    return pad_sequence(rows, batch_first=True), torch.tensor(list(map(len, rows))), torch.tensor([y for _, y in batch])
+    return rnn.pad_sequence(rows, True), torch.tensor(list(map(len, rows))), torch.tensor([y for _, y in batch])
 
 
 class Reader(nn.Module):
@@ -24,8 +24,7 @@ class Reader(nn.Module):
         self.embedding, self.gru, self.head = nn.Embedding(3, 8), nn.GRU(8, 16, batch_first=True), nn.Linear(16, 1)
 
     def forward(self, x, lengths):
-        _, last = self.gru(pack_padded_sequence(self.embedding(x), lengths, batch_first=True))
-        return self.head(last[-1]).squeeze(1)
+        return self.head(self.gru(rnn.pack_padded_sequence(self.embedding(x), lengths, True))[1][-1]).squeeze(1)
 
 
 model = Reader()

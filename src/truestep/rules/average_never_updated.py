@@ -63,6 +63,7 @@ class AverageNeverUpdated(Rule):
     account = "parameters"
     watches = (CopyUnchanged, ParametersUnchanged)
     needs = (ModelMet, ParametersUnchanged)
+    explains = ("result-never-read",)
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
