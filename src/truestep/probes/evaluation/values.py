@@ -151,10 +151,10 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
 
 def _is_least(name: str, given: list[Value], named: dict[str, Value]) -> bool:
     """Return True if an operation selects the smallest scores of each row of a matrix."""
-    if given[0].it.dim() != 2:
+    if name not in ("argmin", "min", "topk") or getattr(given[0].it, "ndim", 0) != 2:
         return False
     largest = named["largest"].it if "largest" in named else given[3].it if len(given) > 3 else True
-    return name in ("argmin", "min") or (name == "topk" and largest is False)
+    return name != "topk" or largest is False
 
 
 def _over(given: list[Value], named: dict[str, Value], samples: int) -> str:
