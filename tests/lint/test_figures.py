@@ -155,6 +155,7 @@ QUIET = {
     ),
     "a rate that is set": TRAIN.format(rate="optimizer.param_groups[0]['lr'] = lr"),
     "a rate that a function sets": TRAIN.format(rate="adjust(optimizer, lr)"),
+    "a rate that an attribute keeps": TRAIN.format(rate="optimizer.lr = lr; set_rate(optimizer.lr)"),
     "a rate of an update by hand": TRAIN.format(rate="model.bias.data -= lr * model.bias.grad"),
     "the rate of a schedule of torch": (
         "def main(model, loader):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -172,7 +173,7 @@ QUIET = {
     "layers of a list": "def stack(layers):\n    return nn.ModuleList([layer for layer in layers])\n",
 }  # fmt: skip
 OTHERS = {
-    "learning-rate-off-course": [TRAIN.format(rate="pass")],
+    "learning-rate-off-course": [TRAIN.format(rate="pass"), TRAIN.format(rate="optimizer.lr = lr")],
     "reference-is-the-model": [
         "networks = [nn.Linear(2, 2)] * 5\n",
         "def make():\n    return nn.Sequential(nn.Linear(2, 2), nn.ReLU())\nmembers = 3 * [make()]\n",

@@ -40,7 +40,7 @@ class LearningRateOffCourse(Rule):
     - an optimizer that keeps its rate while the script computes another one for each step, which only its log gets, or
       an attribute that torch never reads, such as ``optimizer.lr``.
 
-    The syntax shows a rate that the loop computes and prints, in a file that sets none.
+    The syntax shows a rate that the loop computes and prints, or writes to such an attribute, in a file that sets none.
 
     Why it matters
     --------------

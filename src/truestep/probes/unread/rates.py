@@ -26,7 +26,7 @@ _OBJECTS = 200
 _FILLERS = {"new", "cur", "curr", "current", "now", "next", "it", "t", "i", "epoch", "step", "scheduled", "decayed"}
 """Words of a name beside "lr" that leave it the rate of the next step; `effective_lr` and `lr_scale` are others."""
 _FROM_OPTIMIZERS = {"param_groups", "get_last_lr", "defaults", "state_dict"}
-_TOLD = {
+_SHOWN_BY = {
     "print", "log", "info", "debug", "warning", "append", "write", "writerow", "format", "add_scalar", "log_metric",
     "log_metrics", "log_dict", "set_postfix", "set_description", "echo",
 }  # fmt: skip
@@ -51,10 +51,10 @@ class ComputedRates:
         """
         found = list(_ignored(optimizer)) if type(optimizer).__module__.startswith("torch.optim") else []
         path = frame.f_code.co_filename if frame is not None else ""
-        told = [(name, value, _assignment(path, name)) for name, value in found]
+        rates = [(name, value, _assignment(path, name)) for name, value in found]
         for one in self._scene.sites.users(frame)[:_FRAMES]:
-            told += _of_frame(one, self._scene.torch)
-        for name, value, site in told[:_MOST]:
+            rates += _of_frame(one, self._scene.torch)
+        for name, value, site in rates[:_MOST]:
             self._scene.tell(RateComputed, optimizer=number, name=name, rate=float(f"{value:.6g}"), site=site)
 
 
@@ -131,7 +131,7 @@ def _computed(code: CodeType) -> dict[str, Site]:
     for name in list(stored):
         for node in _loads(scope, name, whole=scope is tree):
             within = id(node) in looped or _function_of(node, parents) is not scope
-            if within and not _is_told(node, parents, ast.Name(name, ast.Load())):
+            if within and not _is_shown(node, parents, ast.Name(name, ast.Load())):
                 stored.pop(name, None)
     return stored
 
@@ -181,7 +181,7 @@ def _computed_attributes(path: str, kind: str, variable: str) -> dict[str, Site]
             loads.append(node)
     for node in loads:
         of_another = ast.unparse(node.value) == "self" and _class_of(node, parents) not in (kind, "")
-        if not of_another and not _is_settings(node) and not _is_told(node, parents, node):
+        if not of_another and not _is_settings(node) and not _is_shown(node, parents, node):
             stored.pop(node.attr, None)
     return stored
 
@@ -204,7 +204,7 @@ def _is_settings(node: ast.Attribute) -> bool:
     )
 
 
-def _is_told(node: ast.AST, parents: dict[ast.AST, ast.AST], read: ast.expr) -> bool:
+def _is_shown(node: ast.AST, parents: dict[ast.AST, ast.AST], read: ast.expr) -> bool:
     """Return True if a value is only printed, logged, or used to compute its own next value."""
     own = ast.unparse(read)
     while (up := parents.get(node)) is not None:
@@ -214,7 +214,7 @@ def _is_told(node: ast.AST, parents: dict[ast.AST, ast.AST], read: ast.expr) -> 
             return isinstance(up.left.value, str)
         if isinstance(up, ast.Call):
             name = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
-            if node is not up.func and name in _TOLD:
+            if node is not up.func and name in _SHOWN_BY:
                 return True
             if node is up.func or not (name in _CONVERSIONS or _is_own(up, parents, own)):
                 return False

@@ -37,7 +37,7 @@ def score_partners(scene: Scene, kind: str, site: Site | None, input: Any, targe
         kind: the loss function, of which only the cross entropy is looked at.
         site: place of the call.
         input: scores of each sample with others.
-        target: the column of the partner of each row: one of its own in a square matrix, else the first one.
+        target: the column of the partner of each row: a different one for each in a square matrix, else the first one.
     """
     if kind != "cross_entropy" or input.dim() != 2 or target.dim() != 1:
         return

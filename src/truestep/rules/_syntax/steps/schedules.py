@@ -279,6 +279,36 @@ _SHOWS = {
 
 
 def rate_never_set(program: Program) -> Iterator[Suspicion]:
+    """Yield learning rates that a training computes and never gives to its optimizer."""
+    yield from _in_an_attribute(program)
+    yield from _only_shown(program)
+
+
+def _in_an_attribute(program: Program) -> Iterator[Suspicion]:
+    """Yield rates that are written to an attribute of an optimizer of torch, in a file that reads and sets no other."""
+    if not program.optimizers or "param_groups" in program.text:
+        return
+    if any(name.startswith("torch.optim.") for owner in program.classes() for name in program.bases(owner)):
+        return
+    for key, _, bindings in program.attributes:
+        holder, _, attribute = key.rpartition(".")
+        if attribute not in ("lr", "learning_rate") or any(key in scope.loads for scope in program.scopes):
+            continue
+        for one in bindings:
+            target = one.node.targets[0] if isinstance(one.node, ast.Assign) else None
+            if one.how != "=" or not isinstance(target, ast.Attribute):
+                continue
+            if program.kinds.is_a(target.value, Kind.OPTIMIZER, one.context, one.order):
+                rate = ast.unparse(one.value) if one.value is not None else "lr"
+                yield Suspicion(
+                    one.node,
+                    f"`{key}` is an attribute that torch never reads: the optimizer keeps its rate",
+                    "changes no learning rate",
+                    f"""set it in the groups: `for group in {holder}.param_groups: group["lr"] = {rate}`""",
+                )
+
+
+def _only_shown(program: Program) -> Iterator[Suspicion]:
     """Yield learning rates that a training computes in its loop, shows, and never gives to its optimizer."""
     if "param_groups" in program.text or program.starting(_SCHEDULERS) or program.method("set_lr", "setattr", "locals"):
         return
