@@ -38,6 +38,8 @@ def test_padding_alone_is_an_inverted_mask():
     assert (finding.message, finding.severity) == ("the loss counts padding alone", Severity.ERROR)
     assert finding.cost == "no real target changed the weights at 3 sampled steps"
     assert judge(PaddingInLoss, [*alone * 2, *look(0), *alone]) == []
+    (finding,) = judge(PaddingInLoss, [*look(60), *alone * 2])
+    assert finding.message == "padding counts in the loss as a target"
 
 
 def test_two_losses_are_judged_by_themselves():

@@ -247,12 +247,12 @@ class MetricMisreported(Rule):
             figure, judgement = wrong[-1]
             if strong or judgement.strong:
                 what, help = f"`{name}` is {judgement.what}", f"compute it as {FORMULAS[figure.claim]}"
-                self._told(figure, what, judgement.label, help, len(wrong), run)
+                self._found(figure, what, judgement.label, len(wrong), run, help)
         for name, of_losses in self._of_losses.items():
             kinds = {kind for _, kind in of_losses}
             if len(kinds) == 1 and (kind := kinds.pop()):
                 last, label = of_losses[-1][0], f"{of_losses[-1][0].values[-1]:.4g}"
-                self._told(last, f"`{name}` is {kind}", label, HELP[last.claim], len(of_losses), run)
+                self._found(last, f"`{name}` is {kind}", label, len(of_losses), run, HELP[last.claim])
 
     def _of_test(self, run: Progress) -> None:
         """Report the figures of a test that are those of other samples."""
@@ -270,32 +270,25 @@ class MetricMisreported(Rule):
                 unit="figures",
             )
 
-    def _told(
-        self, figure: ClassFigureRead | LossFigureRead, message: str, label: str, help: str, times: int, run: Progress
+    def _found(
+        self,
+        figure: FigureRead | ClassFigureRead | LossFigureRead,
+        message: str,
+        label: str,
+        times: int,
+        run: Progress,
+        help: str = "divide the right predictions of one evaluation by the number of its samples",
     ) -> None:
         place = figure.place or figure.site
+        beside = "the comparison" if isinstance(figure, FigureRead) else "the call"
         self.report(
             place,
             message,
             run=run,
             label=label,
-            related=(Mark(figure.site, "the call"),) if figure.site and figure.site != place else (),
-            cost="early stopping, the choice of a model and every conclusion follow this number",
-            help=help,
-            unit="figures",
-            key=None if place is None else place.line,
-        ).count = times
-
-    def _found(self, figure: FigureRead, message: str, label: str, times: int, run: Progress) -> None:
-        place = figure.place or figure.site
-        self.report(
-            place,
-            message,
-            run=run,
-            label=label,
-            related=(Mark(figure.site, "the comparison"),) if figure.site and figure.site != place else (),
+            related=(Mark(figure.site, beside),) if figure.site and figure.site != place else (),
             cost="early stopping and the choice of a model follow this number",
-            help="divide the right predictions of one evaluation by the number of its samples",
+            help=help,
             unit="figures",
             key=None if place is None else place.line,
         ).count = times

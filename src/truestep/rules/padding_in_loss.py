@@ -64,8 +64,8 @@ class PaddingInLoss(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._looks: dict[tuple[Site | None, str], list[tuple[int, int]]] = {}
-        """Loss to the steps with too much padding in a row, each with its share of padding in percent."""
+        self._looks: dict[tuple[Site | None, str], list[tuple[int, int, bool]]] = {}
+        """Loss to the steps with too much padding in a row: number, percentage, and True for padding alone."""
 
         self._some = False
         """True if a smaller part of the targets was padding."""
@@ -86,40 +86,30 @@ class PaddingInLoss(Rule):
             self.withdraw(key)
             return
         looks = self._looks.setdefault(key, [])
-        looks.append((run.step, event.share))
+        looks.append((run.step, event.share, event.alone))
         if len(looks) < _LEAST_LOOKS:
             return
-        known = key in self._drafts
-        if event.alone:
-            self._only_padding(event, run, looks)
-            return
-        least = min(share for _, share in looks)
+        known, steps = key in self._drafts, f"{len(looks)} sampled steps"
+        index = f"index {event.index}, the `padding_idx` of the embedding,"
+        if all(alone for _, _, alone in looks):
+            message, severity = "the loss counts padding alone", Severity.ERROR
+            label, cost = f"only targets of {index} have a gradient", f"no real target changed the weights at {steps}"
+            help = "invert the mask: it must be 1 for real targets, and 0 for padding"
+        else:
+            message, severity = "padding counts in the loss as a target", self.severity
+            label = f"{index} counts as an ordinary target"
+            cost = f"at least {min(share for _, share, _ in looks)} % of the targets were padding at {steps}"
+            help = f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token"
         draft = self.report(
             event.site,
-            "padding counts in the loss as a target",
+            message,
             run=run,
-            label=f"index {event.index}, the `padding_idx` of the embedding, counts as an ordinary target",
-            help=f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token",
+            label=label,
+            help=help,
             unit="sampled losses",
             key=key,
+            severity=severity,
         )
-        draft.cost = f"at least {least} % of the targets were padding at {len(looks)} sampled steps"
-        if not known:
-            draft.count, draft.first_step = len(looks), looks[0][0]
-
-    def _only_padding(self, event: PaddingRead, run: Progress, looks: list[tuple[int, int]]) -> None:
-        key = (event.site, event.kind)
-        known = key in self._drafts
-        draft = self.report(
-            event.site,
-            "the loss counts padding alone",
-            run=run,
-            label=f"only targets of index {event.index}, the `padding_idx` of the embedding, have a gradient",
-            help="invert the mask: it must be 1 for real targets, and 0 for padding",
-            unit="sampled losses",
-            key=key,
-            severity=Severity.ERROR,
-        )
-        draft.cost = f"no real target changed the weights at {len(looks)} sampled steps"
+        draft.cost = cost
         if not known:
             draft.count, draft.first_step = len(looks), looks[0][0]

@@ -195,7 +195,6 @@ class ActiveProbe(Probe):
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
 
-    @sees
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle the result of a loss on classes without gradients."""
         self._comparisons.lost(value, target, ignored, reduction)

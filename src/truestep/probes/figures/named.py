@@ -106,7 +106,7 @@ class NamedFigures:
         step = self._scene.coast.number if self._scene.coast.on else self._scene.sampling.step
         if step != self._lost:
             self._likelihood, self._lost = Likelihood(self._scene.torch), step
-        if self._read < _MOST:
+        if self._read < _MOST and self._begun < _MOST_EVALUATIONS:
             self._likelihood.computed(value, target, ignored, reduction, self._scene.loader)
 
     def settle(self, frame: FrameType | None) -> Iterator[Event]:

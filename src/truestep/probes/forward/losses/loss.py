@@ -93,9 +93,9 @@ class LossProbe(Probe):
                         self.computed(kind, site, input, target, args, kwargs)
                 except Exception:
                     scene.fail()
-                if of_classes and scene.checks is not None and not grad_enabled():
+                if of_classes and not grad_enabled():
                     value = original(input, target, *args, **kwargs)
-                    scene.checks.lost(value, target, ignored_index(args, kwargs), _reduction(args, kwargs))
+                    self.evaluated(value, target, args, kwargs)
                     return value
             return original(input, target, *args, **kwargs)
 
@@ -168,6 +168,12 @@ class LossProbe(Probe):
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
+
+    @sees
+    def evaluated(self, value: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Hand on the result of a loss on classes without gradients."""
+        if self.scene.checks is not None:
+            self.scene.checks.lost(value, target, ignored_index(args, kwargs), _reduction(args, kwargs))
 
     def _read_targets(
         self,
