@@ -66,11 +66,10 @@ class Axes:
             return
         with self._scene.sampling.timed(given):
             known = _classes(given)
-            if known is not None:
+            if known is not None or not images:
                 self._left[key] -= 1
-                self._tell(model, training, given, site, classes=True, order=_LAST if known else "")
-                return
-            if not images:
+                if known is not None:
+                    self._tell(model, training, given, site, classes=True, order=_LAST if known else "")
                 return
             count = max(1, min(_MOST_IMAGES, _LARGEST // given[0].numel()))
             some = given.detach()[:: max(1, len(given) // count)][:count].float()
