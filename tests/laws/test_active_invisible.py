@@ -24,9 +24,11 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
 import truestep.probes.active
 import truestep.probes.evaluation
+import truestep.probes.figures
 from truestep.config import Options
 from truestep.supervision import Session
 
+PACKAGES = (truestep.probes.active, truestep.probes.evaluation, truestep.probes.figures)
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 CHECKED = sorted(path.stem for path in (SCRIPTS / "active").glob("[a-z]*.py"))
@@ -119,6 +121,12 @@ def train() -> list[Any]:
         with torch.no_grad():
             said += [model(x).sum().item() for x, _ in DataLoader(parts[1], 4)]
             said += [model(x).sum().item() for x, _ in DataLoader(ConcatDataset([table, parts[0]]), 8)]
+            for x, y in DataLoader(data, 24):
+                scores = model(x)
+                predicted = scores.argmax(1)
+                recall = ((predicted == 1) & (y == 1)).sum().item() / max(1, (predicted == 1).sum().item())
+                perplexity = 2 ** nn.functional.cross_entropy(scores, y).item()
+                said += [recall, perplexity]
         torch.save({"model": model.state_dict(), "more": [model.mean[:2]]}, io.BytesIO())
     return [*said, *(value.clone() for value in model.state_dict().values()), torch.get_rng_state()]
 
@@ -142,9 +150,8 @@ def test_findings_of_the_checked_program() -> None:
 
 def internals() -> Iterator[str]:
     """Name every function and method of the checks on copies that is not an entry."""
-    packages = (truestep.probes.active, truestep.probes.evaluation)
     entries = {f"ActiveProbe.{name}" for name in ("drawn", "install", "met", "returned", "saved")}
-    names = [info.name for one in packages for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
+    names = [info.name for one in PACKAGES for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
     for module in map(importlib.import_module, names):
         for name, value in vars(module).items():
             if getattr(value, "__module__", "") != module.__name__:
@@ -159,7 +166,7 @@ def internals() -> Iterator[str]:
 
 
 def _modules() -> list[Any]:
-    places = (truestep.probes.active.__name__, truestep.probes.evaluation.__name__)
+    places = tuple(one.__name__ for one in PACKAGES)
     return [module for name, module in list(sys.modules.items()) if name.startswith(places)]
 
 

@@ -169,6 +169,7 @@ def train_on_ranks() -> list[object]:
 
 def train_badly() -> list[object]:
     """Run cases that are read closely: a cut graph, frozen and rounded parameters, a target that stays, NaN."""
+    said: list[object] = [*_contrast(), *_measure()]  # first: steps are read closely at the beginning
     torch.manual_seed(0)
     encoder, classifier = nn.Linear(4, 4), nn.Linear(4, 3)
     frozen, rounded = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(8, dtype=torch.bfloat16))
@@ -183,7 +184,6 @@ def train_badly() -> list[object]:
     target = copy.deepcopy(encoder)
     optimizer = torch.optim.SGD([*modules.parameters(), frozen, rounded, turned], 1e-4, weight_decay=0.01)
     torch.optim.lr_scheduler.LambdaLR(optimizer, lambda updates, most=1000: 1 - updates / most)
-    said: list[object] = []
     for step in range(130):
         x = torch.randn(8, 4)
         optimizer.zero_grad(set_to_none=False)
@@ -232,8 +232,6 @@ def train_badly() -> list[object]:
         adam = torch.optim.Adam(exchanged[0].parameters())
         exchanged[0](nn.functional.dropout(x)).sum().backward()
         adam.step()
-    said += _contrast()
-    said += _measure()
     said.append(copy.deepcopy(linear[0])(x).detach())
     left = [*modules.state_dict().values(), frozen, rounded.float(), torch.view_as_real(turned), torch.get_rng_state()]
     return said + [value.detach().clone() for value in left]
@@ -322,7 +320,7 @@ def _modules() -> list[Any]:
         for package in (truestep.probes, truestep.seams)
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    active = ("truestep.probes.active", "truestep.probes.evaluation")
+    active = ("truestep.probes.active", "truestep.probes.evaluation", "truestep.probes.figures")
     return [importlib.import_module(name) for name in found if not name.startswith(active)]
 
 
