@@ -45,6 +45,7 @@ def _perplexities(mean: float, total: float, count: int) -> Iterator[tuple[float
     yield _power(mean / math.log(2)), "the exponential of a loss in bits"
     if count > 1:
         yield _power(total), "the exponential of the sum of the losses, not of their mean"
+        yield _power(total / count), "the exponential of the sum of the losses, divided by the number of batches"
         yield _power(mean / count), "the exponential of a mean loss that is divided by the number of batches again"
 
 

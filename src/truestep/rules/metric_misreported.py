@@ -115,10 +115,10 @@ class MetricMisreported(Rule):
     Known false alarms
     ------------------
     A figure of a test that is meant to be that of other samples, in a program with a test set for later. Not reported:
-    figures that the variables of no function hold when the next evaluation or training begins, accuracies of
-    evaluations with several comparisons, and evaluations with so many batches that not all of them are followed.
-    Averages are not reported if they are divided by a variable that is not counted in the loop, or computed from
-    lists.
+    figures of a function that has ended, if it loops over no loader or computes them with functions that are not
+    repeated, accuracies of evaluations with several comparisons, and evaluations with so many batches that not all of
+    them are followed. Averages are not reported if they are divided by a variable that is not counted in the loop, or
+    computed from lists.
 
     References
     ----------

@@ -91,7 +91,12 @@ class ActiveProbe(Probe):
             return result
 
         def __next__(iterator: Any) -> Any:
-            batch = original(iterator)
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                if scene.active and not scene.depth.fetching:
+                    self.passed(sys._getframe())
+                raise
             if scene.active and not scene.depth.fetching:
                 self.drawn(iterator, batch)
             return batch
@@ -114,6 +119,11 @@ class ActiveProbe(Probe):
         if loader is not None:
             with contextlib.suppress(Refused):
                 self._collated.drawn(loader, iterator, batch)
+
+    @sees
+    def passed(self, frame: FrameType) -> None:
+        """Handle the end of a pass over a loader, at the frame that asked for a batch."""
+        self._comparisons.passed(frame)
 
     @sees
     def met(self, module: Any, model: int) -> None:

@@ -19,6 +19,7 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
+from truestep.probes.evaluation.function_ends import FunctionEnd, FunctionEnds
 from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.scales import Scales
 from truestep.probes.evaluation.statements import Statements
@@ -70,6 +71,7 @@ class Comparisons:
         self._left: dict[tuple[int, Site | None], _Left] = {}
         self._figures = Figures(scene)
         self._named = NamedFigures(scene, aside)
+        self._ends = FunctionEnds(scene, aside)
         self._spent_s = 0.0
         self._found: list[Event] = []
         self._model = 0
@@ -122,6 +124,8 @@ class Comparisons:
                 statements = Statements(scene, self._judge, self._samples, self._score, self._mistaken)
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
+            if statements.end is not None and not tracked and user.f_code.co_flags & 1:
+                self._ended(self._ends.after(user, statements.end))
         except Refused:
             self._found.clear()
         self._frame = None
@@ -143,6 +147,19 @@ class Comparisons:
         """Handle a call of training, which can follow an evaluation."""
         for event in (*self._figures.settle(frame), *self._named.settle(frame)):
             self._scene.emit(event)
+
+    def passed(self, frame: FrameType) -> None:
+        """Handle the end of a pass over a loader, at a frame of torch."""
+        if not (self._figures.running or self._named.running):
+            return
+        user = self._scene.sites.above(frame)
+        end = None if user is None else self._ends.after_loop(user)
+        if end is not None:
+            self._ended(end)
+
+    def _ended(self, end: FunctionEnd) -> None:
+        self._figures.ended(end)
+        self._named.ended(end)
 
     def last(self) -> Iterator[Event]:
         """Yield the figures of the latest evaluation, at the end of the run."""

@@ -15,6 +15,8 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from truestep import source
+from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scored
+from truestep.probes.evaluation.quotients import length
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
 from truestep.probes.evaluation.values import LOSSES, OPERATIONS, Unknown, Value, applied
@@ -27,7 +29,10 @@ _MOST_ITEMS = 6
 """Items of a loop that is repeated."""
 NOWHERE = object()
 """Stands for an unknown value among the variables."""
-_PLAIN = {"len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range}
+_PLAIN = {
+    "len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range,
+    "round": round, "sum": sum,
+}  # fmt: skip
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Pow: operator.pow,
@@ -36,7 +41,6 @@ _NAMES: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.Pow: "pow",
 }  # fmt: skip
 _COMPARED: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le"}
-_OF_NUMPY = frozenset({"argmax", "argmin", "mean", "sum", "round", "abs", "sqrt", "square"})
 _LEAST = 8
 """Numbers of a tensor that is compared with itself."""
 _MOST_OF_ARRAY = 1 << 20
@@ -105,6 +109,14 @@ class Expressions(ABC):
                 made = next((value.made for value in values if value.made is not None), None)
                 kind = tuple if isinstance(node, ast.Tuple) else list
                 return Value(kind(value if made else value.it for value in values), made)
+            case ast.Dict(keys=keys, values=parts):
+                return self._dict(
+                    {
+                        key.value: self.known(part)
+                        for key, part in zip(keys, parts, strict=True)
+                        if isinstance(key, ast.Constant)
+                    }
+                )
             case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
                 value = self._value(operand)
                 return self._apply("neg", operator.neg if isinstance(op, ast.USub) else operator.invert, [value])
@@ -134,6 +146,12 @@ class Expressions(ABC):
         for child in ast.iter_child_nodes(node):
             self.known(child)
         raise Unknown
+
+    def _dict(self, entries: dict[Any, Value | None]) -> Value:
+        """Return a dict of the entries that are known."""
+        values = {key: one for key, one in entries.items() if one is not None}
+        made = next((one.made for one in values.values() if one.made is not None), None)
+        return Value({key: one if made else one.it for key, one in values.items()}, made)
 
     def _measure(self, name: str, values: list[Value], named: dict[str, Value], found: Value, node: ast.expr) -> Value:
         """Set the unit of a value, and hand on the mistake that it shows."""
@@ -277,6 +295,12 @@ class Expressions(ABC):
                 return self._compared(name, owner, values[0], node)
             return self._apply(name, getattr(owner.it, name, None), values, keys, owner, node)
         function = self._function(node.func, owner, name)
+        if (score := scored(function, name, values, keys)) is not None:
+            return score
+        if function is len and len(values) == 1 and not self._is_tensor(values[0].it):
+            return self._length(values[0])
+        if owner is not None and function is not None and function is of_numpy(self._torch, name):
+            name, values = function.__name__, [joined(self._torch, value) for value in values]
         if name in _SCORES and len(values) > 1:
             self._compared("eq", values[0], values[1], node)
         if isinstance(function, FunctionType) and self._run.scene.sites.kind(function.__code__) == 0:
@@ -296,6 +320,17 @@ class Expressions(ABC):
             if not all(self._is_tensor(one.it) for one in values[:2]) or values[0].it.shape != values[1].it.shape:
                 raise Unknown  # torch warns of other shapes
         return self._apply(name, function, values, keys, None, node)
+
+    def _length(self, value: Value) -> Value:
+        """Return the length of a list, a loader or its data.
+
+        Raises:
+            Unknown: it is another object.
+        """
+        try:
+            return Value(len(value.it) if _is_plain(value.it) else length(self._torch, value.it))
+        except (TypeError, ValueError):
+            raise Unknown from None
 
     def _criterion(self, module: Any, named: dict[str, Value]) -> tuple[Any, str, dict[str, Value]]:
         """Return the function of a loss of torch.nn, its name, and its arguments.
@@ -337,11 +372,13 @@ class Expressions(ABC):
         if owner is not None and isinstance(owner.it, ModuleType):
             if owner.it in (torch, torch.nn.functional):
                 return getattr(owner.it, name, None)
-            numpy = owner.it.__name__ == "numpy" and name in _OF_NUMPY
+            if owner.it.__name__ in ("numpy", "math"):
+                return of_numpy(torch, name) if owner.it.__name__ == "numpy" else of_math(name)
             own = vars(owner.it).get(name)
-            return getattr(torch, name) if numpy else own if isinstance(own, FunctionType) else None
+            return own if isinstance(own, FunctionType) else None
         if isinstance(node, ast.Name):
             held = self._names.get(name, NOWHERE)
+            held = held.it if isinstance(held, Value) else held
             return _PLAIN.get(name) if held is NOWHERE else held
         if owner is not None and not self._is_tensor(owner.it):  # a loss that an object holds
             try:
@@ -382,8 +419,8 @@ class Expressions(ABC):
             )
             return found if node is None else self._measure(name, values, named or {}, found, node)
         plain = (
-            name in _PLAIN
-            and function is _PLAIN[name]
+            function is not None
+            and any(function is one for one in (_PLAIN.get(name), of_math(name)))
             and all(_is_plain(value.it) or self._is_tensor(value.it) for value in values)
         )
         if name in ("", "neg"):

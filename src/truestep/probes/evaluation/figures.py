@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truestep import source
 from truestep.events import EvaluationLossRead, Event, FigureRead, ResultCompared, Site
@@ -24,6 +24,9 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import plain_number
 from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_of
 from truestep.probes.evaluation.quotients import value as quotient_value
+
+if TYPE_CHECKING:
+    from truestep.probes.evaluation.function_ends import FunctionEnd
 
 _SHARES = frozenset({
     "acc", "accuracy", "accs", "accuracies", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall",
@@ -98,10 +101,17 @@ class Figures:
         self._now: _Evaluation | None = None
         self._every: list[_Evaluation] = []
         """Evaluations of one model on the same samples."""
+        self._ended: dict[_Key, _Figure] = {}
+        """Figures of functions of the evaluation that end."""
         self._read = self._losses = 0
         self._begun = 0
         self._latest = -1
         """Step of the latest call of an evaluation."""
+
+    @property
+    def running(self) -> bool:
+        """True between a call of an evaluation and the training after it."""
+        return self._now is not None
 
     def called(self, model: int, step: int, frame: FrameType) -> None:
         """Handle a call of a model in an evaluation."""
@@ -138,9 +148,21 @@ class Figures:
         if self._now is not None:
             self._now.whole = False
 
+    def ended(self, end: FunctionEnd) -> None:
+        """Handle the end of a function, behind its loop."""
+        if self._now is None:
+            return
+        torch, owner = self._scene.torch, id(end.code)
+        found = _of_names(torch, end.names, end.code.co_filename, quotients(end.code))
+        for one in end.returned:
+            if _is_figure(one.label) and (number := plain_number(torch, one.value)) is not None:
+                found[f"return {one.text}"] = _Figure(number, number, one.text, one.label, one.place)
+        self._ended.update({(owner, name): figure for name, figure in found.items()})
+
     def settle(self, frame: FrameType | None) -> Iterator[FigureRead | EvaluationLossRead]:
         """Yield the figures and the losses of the latest evaluation, after it."""
         now, self._now = self._now, None
+        ended, self._ended = self._ended, {}
         if now is None:
             return
         scene = self._scene
@@ -150,7 +172,10 @@ class Figures:
             self._every = [*earlier, replace(now, before={})]
         paths = dict.fromkeys(one.f_code.co_filename for one in scene.sites.users(frame))
         paths[getattr(sys.modules.get("__main__"), "__file__", None) or ""] = None
-        for key, figure in _figures(scene, frame).items():
+        held = _figures(scene, frame)
+        known = {one.number for one in held.values()}
+        more = {key: one for key, one in ended.items() if one.number not in known}
+        for key, figure in (more | held).items():
             before = now.before.get(key)
             same = before is not None and (figure.held is before.held or figure.held == before.held == figure.number)
             if same:
@@ -193,15 +218,25 @@ def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
         spaces = [(0, path, vars(main), quotients_of(path))]
     found: dict[_Key, _Figure] = {}
     for owner, path, names, divisions in spaces:
-        losses = guarded_losses(path)
-        for name, value in list(names.items()):
-            loss = name in losses or _is_loss(name)
-            if (loss or _is_figure(name)) and (number := plain_number(scene.torch, value)) is not None:
-                found[owner, name] = _Figure(value, number, name, loss=loss)
-        for division in divisions:
-            if (number := quotient_value(scene.torch, division.node, names)) is not None:
-                figure = _Figure(number, number, division.text, division.label, division.place)
-                found[owner, f"{division.label}:{division.text}"] = figure
+        of_names = _of_names(scene.torch, names, path, divisions)
+        found.update({(owner, name): figure for name, figure in of_names.items()})
+    return found
+
+
+def _of_names(
+    torch: Any, names: Mapping[str, object], path: str, divisions: tuple[Quotient, ...]
+) -> dict[str, _Figure]:
+    """Return the variables with names of figures, and the quotients, of a function or a module."""
+    found: dict[str, _Figure] = {}
+    losses = guarded_losses(path)
+    for name, value in list(names.items()):
+        loss = name in losses or _is_loss(name)
+        if (loss or _is_figure(name)) and (number := plain_number(torch, value)) is not None:
+            found[name] = _Figure(value, number, name, loss=loss)
+    for division in divisions:
+        if (number := quotient_value(torch, division.node, names)) is not None:
+            figure = _Figure(number, number, division.text, division.label, division.place)
+            found[f"{division.label}:{division.text}"] = figure
     return found
 
 

@@ -118,10 +118,10 @@ def _value(torch: Any, node: ast.expr, names: Mapping[str, object]) -> float:
                 return one / two
             return one * two if isinstance(op, ast.Mult) else one + two if isinstance(op, ast.Add) else one - two
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
-            return _length(torch, names[name])
+            return length(torch, names[name])
         case ast.Call(func=ast.Name(id="len"), args=[ast.Attribute(value=ast.Name(id=name), attr="dataset")]):
             loader = names[name]
-            return _length(torch, vars(loader)["dataset"]) if _is_loader(torch, loader) else _none()
+            return length(torch, vars(loader)["dataset"]) if _is_loader(torch, loader) else _none()
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="item"), args=[], keywords=[]):
             return _plain(torch, names[name])
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
@@ -148,7 +148,12 @@ def _plain(torch: Any, held: object) -> float:
     return _none()
 
 
-def _length(torch: Any, held: object) -> int:
+def length(torch: Any, held: object) -> int:
+    """Return the length of a list, a tensor, a loader or a data set.
+
+    Raises:
+        ValueError: it is another object.
+    """
     known = type(held) in (list, tuple, range, torch.Tensor) or _is_loader(torch, held)
     data = torch.utils.data
     return len(held) if known or isinstance(held, data.Dataset) else int(_none())  # type: ignore[arg-type]

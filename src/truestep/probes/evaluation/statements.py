@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.probes.context.local_variables import readable, variables
@@ -32,6 +32,20 @@ Score = Callable[[Made, Any, ast.expr, str], None]
 """Gets rows of the result that are compared with targets: the rows, the targets, the expression and its file."""
 
 
+class Behind(NamedTuple):
+    """What the statements behind a loop compute.
+
+    Attributes:
+        names: the variables of the function with known values.
+        returned: the value that the function returns; None if unknown.
+        node: its expression.
+    """
+
+    names: dict[str, Any]
+    returned: Any
+    node: ast.expr | None
+
+
 class Statements:
     """Repeats statements.
 
@@ -50,6 +64,8 @@ class Statements:
         self._score = score
         self._tell = tell
         self._left = _MOST_STATEMENTS
+        self.end: Behind | None = None
+        """What the function of the call computes behind it, if no loop is around the call."""
 
     def rows_of_inputs(self, frame: FrameType) -> list[Rows]:
         """Return the rows of the arguments of the call that a frame is at, where they are known."""
@@ -74,10 +90,20 @@ class Statements:
             if found is None:
                 return
             call, parents = found
-            names = dict(at.f_globals) | variables(at)
-            value = _Block(self, names, site.path, {call: value}).after(call, parents)
+            held = variables(at)
+            block = _Block(self, dict(at.f_globals) | held, site.path, {call: value})
+            value = block.after(call, parents)
+            if at is frame and block.whole:
+                self.end = block.behind(held, at.f_globals)
             above = at.f_back
             at = above if above is not None and self.scene.sites.kind(above.f_code) == 0 else None
+
+    def behind(self, loop: ast.For, parents: dict[ast.AST, ast.AST], frame: FrameType) -> Behind:
+        """Repeat the statements behind a loop that has ended, with the variables of its frame."""
+        held = variables(frame)
+        block = _Block(self, dict(frame.f_globals) | held, frame.f_code.co_filename, {})
+        block.rest(loop, parents)
+        return block.behind(held, frame.f_globals)
 
     def paired(self, values: list[Value], node: ast.expr, path: str) -> None:
         """Handle two values side by side: rows of the result, and targets for them."""
@@ -152,15 +178,19 @@ class Statements:
 
 
 class _Returned(Exception):
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: Value, node: ast.expr) -> None:
         super().__init__()
         self.value = value
+        self.node = node
 
 
 class _Block(Expressions):
     """The statements of one function, with its variables."""
 
     _sums: Sums
+    _returned: tuple[Value, ast.expr] | None = None
+    whole = False
+    """Whether the statements up to the end of the function were repeated."""
 
     def after(self, call: ast.AST, parents: dict[ast.AST, ast.AST]) -> Value | None:
         """Repeat the statement of a call and those after it; return the value that the function returns, if known."""
@@ -182,13 +212,48 @@ class _Block(Expressions):
                 if isinstance(up, ast.For):
                     self._run.looped(up, parents, self._sums, self, self._path)
                 if isinstance(up, _ENDS):
+                    self.whole = isinstance(up, ast.FunctionDef)
                     return None
                 node = up
         except _Returned as returned:
+            self.whole = not _is_in_loop(call, parents)
+            self._returned = returned.value, returned.node
             return returned.value if returned.value.made is not None else None
         except Unknown:
             pass
         return None
+
+    def rest(self, node: ast.AST, parents: dict[ast.AST, ast.AST]) -> None:
+        """Repeat the statements behind one, to the end of its function or of the loop around it."""
+        self._sums = Sums()
+        try:
+            while node in parents:
+                up = parents[node]
+                for statement in _following(up, node):
+                    self._statement(statement)
+                if isinstance(up, _ENDS):
+                    return
+                node = up
+        except _Returned as returned:
+            self._returned = returned.value, returned.node
+        except Unknown:
+            pass
+
+    def behind(self, held: dict[str, Any], others: dict[str, Any]) -> Behind:
+        """Return what was computed.
+
+        Args:
+            held: the variables of the function before.
+            others: those of its module.
+        """
+        values = {name: one.it if isinstance(one, Value) else one for name, one in self._names.items()}
+        names = {
+            name: one
+            for name, one in values.items()
+            if one is not NOWHERE and (name in held or others.get(name, NOWHERE) is not one)
+        }
+        value, node = self._returned or (None, None)
+        return Behind(names, None if value is None else value.it, node)
 
     def body(self, statements: list[ast.stmt]) -> Value:
         """Repeat the body of a function, and return its value.
@@ -219,16 +284,18 @@ class _Block(Expressions):
                     self.bind(target, found)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.bind(target, self.known(value))
-            case ast.AugAssign(target=target, value=value):
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                after = ast.BinOp(ast.copy_location(ast.Name(name, ast.Load()), target), op, value)
+                self.bind(target, self.known(ast.copy_location(after, node)))
+            case ast.AugAssign(value=value):
                 self.known(value)
-                self.bind(target, None)
             case ast.Expr(value=value):
                 self.known(value)
             case ast.Return(value=ast.expr() as value):
                 found = self.known(value)
                 if found is None:
                     raise Unknown
-                raise _Returned(found)
+                raise _Returned(found, value)
             case ast.With(body=body):
                 for statement in body:
                     self._statement(statement)
@@ -270,6 +337,15 @@ class _Block(Expressions):
                 for place, part in enumerate(elts):
                     known = len(parts) == len(elts)
                     self.bind(part, wrapped(parts[place], value) if known else None)
+
+
+def _is_in_loop(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Return True if a loop of its function is around a node."""
+    while node in parents and not isinstance(node, ast.FunctionDef):
+        node = parents[node]
+        if isinstance(node, ast.For | ast.While | ast.AsyncFor):
+            return True
+    return False
 
 
 def _following(block: ast.AST, node: ast.AST) -> list[ast.stmt]:

@@ -26,7 +26,8 @@ _OTHER = frozenset({
     "sigmoid", "softmax", "log_softmax", "exp", "log", "round", "clamp", "abs", "size", "dim", "numel", "all", "any",
     "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
     "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh", "pow",
-    "split", "chunk", "ones_like", "zeros_like",
+    "split", "chunk", "ones_like", "zeros_like", "diag", "diagonal", "trace", "nanmean", "nan_to_num", "maximum",
+    "minimum", "clamp_min", "count_nonzero", "bincount",
 })  # fmt: skip
 LOSSES = frozenset({
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truestep import source
 from truestep.events import Site
 from truestep.probes.context.local_variables import own_dict
 from truestep.probes.evaluation.quotients import body_of, value
+
+if TYPE_CHECKING:
+    from truestep.probes.evaluation.function_ends import Returned
 
 _OF_CLASSES = {
     "recall": "recall", "recalls": "recall", "sensitivity": "recall", "tpr": "recall", "balanced": "balanced",
@@ -97,6 +100,14 @@ def claimed(torch: Any, names: Mapping[str, object], code: CodeType | None, path
         if number is not None:
             place = Site(path, one.node.lineno, one.node.col_offset, one.node.end_lineno or 0)
             yield f"{one.claim}:{one.text}", Claimed(number, (number,), one.claim, one.text, place)
+
+
+def returned(torch: Any, ends: Iterable[Returned]) -> Iterator[tuple[str, Claimed]]:
+    """Yield the values with the names of figures that a function returns, each with a key."""
+    for one in ends:
+        claim = claim_of(one.label)
+        if claim and (numbers := _numbers(torch, one.value)):
+            yield f"return {one.text}", Claimed(one.value, numbers, claim, claim, one.place)
 
 
 def _named(torch: Any, key: str, held: object, name: str) -> Iterator[tuple[str, Claimed]]:

@@ -95,14 +95,15 @@ class Counts:
         """Yield the variables that a frame reads or stores with a row for each prediction."""
         held = variables(frame) if frame.f_code.co_flags & 1 else frame.f_globals
         known = frame.f_globals
+        parts: list[tuple[str, Any]] = []
         for name in _names(frame.f_code):
             one: Any = held.get(name, known.get(name))
-            parts: list[tuple[str, Any]] = [(name, one)]
             if type(one) in (list, tuple) and len(one) <= _MOST_PARTS:
-                parts = [(f"{name}[{place}]", part) for place, part in enumerate(one)]
+                parts += [(f"{name}[{place}]", part) for place, part in enumerate(one)]
             elif type(one) is dict and len(one) <= _MOST_PARTS:
-                parts = [(f"{name}[{key!r}]", part) for key, part in list(one.items())]
-            yield from self._with_rows(parts, rows)
+                parts += [(f"{name}[{key!r}]", part) for key, part in list(one.items())]
+            yield from self._with_rows([(name, one)], rows)
+        yield from self._with_rows(parts, rows)  # last, since a list can collect the batches
         first = frame.f_code.co_firstlineno if frame.f_code.co_flags & 1 else 0
         for node in _selections(frame.f_code.co_filename, first):
             try:

@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from time import thread_time
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truestep.events import ClassFigureRead, Event, FigureOfTest, LossFigureRead, Site
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.figures.choices import Choices
-from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes
+from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes, returned
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
 from truestep.probes.figures.of_tests import OfTest, figure_of_test
+
+if TYPE_CHECKING:
+    from truestep.probes.evaluation.function_ends import FunctionEnd
 
 _MOST = 64
 """Figures that are read in a run."""
@@ -52,10 +55,17 @@ class NamedFigures:
         self._lost = -1
         """Step of the losses; the first one can come before its call has returned."""
         self._before: dict[_Key, Claimed] = {}
+        self._ended: dict[_Key, Claimed] = {}
+        """Figures of functions of the evaluation that end."""
         self._choices = Choices(scene)
         self._tests: set[OfTest] = set()
         self._main = ""
         """File of the main module, which does not know it at its end."""
+
+    @property
+    def running(self) -> bool:
+        """True between a call of an evaluation and the training after it."""
+        return self._counts is not None
 
     def called(self, model: int, step: int, site: Site | None, user: FrameType | None, result: Any) -> None:
         """Handle a call of a model in an evaluation.
@@ -109,15 +119,24 @@ class NamedFigures:
         if self._read < _MOST and self._begun < _MOST_EVALUATIONS:
             self._likelihood.computed(value, target, ignored, reduction, self._scene.loader)
 
+    def ended(self, end: FunctionEnd) -> None:
+        """Handle the end of a function, behind its loop."""
+        if self._counts is None:
+            return
+        path = end.code.co_filename
+        for found in (claimed(self._scene.torch, end.names, end.code, path), returned(self._scene.torch, end.returned)):
+            self._ended.update(((id(end.code), f"{path}\n{key}"), figure) for key, figure in found)
+
     def settle(self, frame: FrameType | None) -> Iterator[Event]:
         """Yield the figures of the latest evaluation, after it."""
         counts, self._counts = self._counts, None
+        ended, self._ended = self._ended, {}
         if counts is None:
             return
         self._choices.evaluated(frame)
         try:
             with self._aside():
-                yield from list(self._settled(counts, frame))
+                yield from list(self._settled(counts, frame, ended))
         except Refused:
             return
 
@@ -126,8 +145,15 @@ class NamedFigures:
         yield from self.settle(None)
         yield from self._choices.last()
 
-    def _settled(self, counts: Counts, frame: FrameType | None) -> Iterator[Event]:
-        for key, figure in _figures(self._scene, frame, self._main):
+    def _settled(self, counts: Counts, frame: FrameType | None, ended: dict[_Key, Claimed]) -> Iterator[Event]:
+        held = dict(_figures(self._scene, frame, self._main))
+        known = {(one.claim, one.numbers) for one in held.values()}
+        more: dict[_Key, Claimed] = {}
+        for key, figure in ended.items():
+            if (figure.claim, figure.numbers) not in known:
+                known.add((figure.claim, figure.numbers))
+                more[key] = figure
+        for key, figure in (more | held).items():
             before = self._before.get(key)
             if (before is not None and before.numbers == figure.numbers) or self._read >= _MOST:
                 continue

@@ -76,6 +76,14 @@ def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
     return None if call is None else (call, parents)
 
 
+def loop_at(path: str, line: int) -> tuple[ast.For, dict[ast.AST, ast.AST]] | None:
+    """Return the loop with its items at a line, and the node around each node of its file; None if there is none."""
+    tree = source.parsed(path)
+    parents = {} if tree is None else _parents(tree)
+    loops = [one for one in parents if isinstance(one, ast.For) and one.lineno <= line <= (one.iter.end_lineno or 0)]
+    return (loops[-1], parents) if loops and not loops[-1].orelse else None
+
+
 @functools.lru_cache(maxsize=4)
 def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: node for node in source.walk(tree) for child in ast.iter_child_nodes(node)}
