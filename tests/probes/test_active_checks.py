@@ -167,6 +167,35 @@ def test_data_that_share_nothing_are_read_again() -> None:
     assert isinstance(told[-1], SampleReadAgain)
 
 
+class Flagged(Dataset[Any]):
+    """Samples with noise where the flag of the training is set."""
+
+    def __init__(self, held: Any) -> None:
+        self.train = held
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        x = torch.full((5, 3), index / 12)
+        if self.train and index >= 0:
+            x = x + torch.rand(5, 3)
+        return (x, 0) if not self.train else (x, index % 2)
+
+
+class Calling(Flagged):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return torch.full((5, 3), self.train(index)), index % 2
+
+
+def test_a_flag_with_the_name_of_a_method_is_read_and_a_call_is_not() -> None:
+    read = checked(Network(), Flagged(held=True))[-1]
+    assert isinstance(read, SampleReadAgain)
+    assert read.differ
+    (reason,) = reasons(checked(Network(), Calling(float)), "reads")
+    assert "its code names `train`" in reason
+
+
 class Gated(nn.Module):
     """Gates features by a softmax over a dimension, or swaps dimensions of each sample by a view."""
 

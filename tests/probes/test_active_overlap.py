@@ -41,6 +41,30 @@ class Rows(Dataset[Any]):
         return (row if self.transform is None else self.transform(row)), self.y[index]
 
 
+class Named(Rows):
+    """Rows as dictionaries."""
+
+    def __getitem__(self, index: int) -> Any:  # type: ignore[override]
+        return {"number": index % 5, "x": self.x[index], "y": self.y[index]}
+
+
+def texts(first: int, last: int) -> list[tuple[str, int]]:
+    return [(" ".join(str((index * word) % 83) for word in range(5, 25)), index % 2) for index in range(first, last)]
+
+
+def read(batch: Any) -> Any:
+    """Return inputs and labels of texts."""
+    rows = [[float(len(text)), *(float(word) for word in text.split()[:4])] for text, _ in batch]
+    return torch.tensor(rows) / 100, torch.tensor([label for _, label in batch])
+
+
+TEXTS, WORDS = texts(0, 100), [(text.split(), label) for text, label in texts(0, 100)]
+
+
+def of_words(batch: Any) -> Any:
+    return read([(" ".join(words), label) for words, label in batch])
+
+
 class Backwards(Sampler[int]):
     """A sampler that only the program knows."""
 
@@ -88,6 +112,14 @@ def facts(event: Any) -> tuple[int, int, int, int, bool]:
 @pytest.mark.parametrize(
     ("train", "evaluation", "expected"),
     [
+        (loader(TEXTS, collate_fn=read), loader(TEXTS, collate_fn=read), (100, 100, 0, 0, False)),
+        (
+            loader(Subset(TEXTS, range(80)), collate_fn=read),
+            loader(Subset(TEXTS, range(60, 100)), collate_fn=read),
+            (40, 20, 20, 60, False),
+        ),
+        (loader(texts(0, 80), collate_fn=read), loader(texts(60, 100), collate_fn=read), (40, 20, 20, 60, True)),
+        (loader(WORDS[:80], collate_fn=of_words), loader(WORDS[60:], collate_fn=of_words), (40, 20, 20, 60, True)),
         (loader(Subset(TABLE, range(80))), loader(Subset(TABLE, range(60, 100))), (40, 20, 20, 60, False)),
         (loader(Subset(TABLE, range(80))), loader(Subset(TABLE, range(80, 100))), (20, 0, 20, 80, False)),
         (loader(Subset(Subset(TABLE, range(90)), range(80))), loader(Subset(TABLE, range(40))), (40, 40, 0, 40, False)),
@@ -122,6 +154,7 @@ def facts(event: Any) -> tuple[int, int, int, int, bool]:
         (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
     ],
     ids=[
+        "list", "parts-of-a-list", "texts", "words",
         "subsets", "split", "subset-of-a-subset", "samplers", "joined", "weights", "replacement", "through-functions",
         "rows", "kinds", "other-labels", "random",
     ],
@@ -145,6 +178,24 @@ def test_what_cannot_be_compared_is_passed_over(train: Any, evaluation: Any, rea
     (event,) = told((train, evaluation))
     assert isinstance(event, CheckSkipped)
     assert reason in event.reason
+
+
+def test_samples_in_dictionaries_are_compared_by_value() -> None:
+    torch.manual_seed(0)
+    events: list[Any] = []
+    model, train, evaluation = nn.Linear(5, 2), loader(Named(X[:80], Y[:80])), loader(Named(X[60:], Y[60:]))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with Session(also=events.append):
+        for batch in train:
+            nn.functional.cross_entropy(model(batch["x"]), batch["y"]).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        model.eval()
+        with torch.no_grad():
+            for batch in evaluation:
+                model(batch["x"])
+    (event,) = (event for event in events if isinstance(event, SamplesShared))
+    assert facts(event) == (40, 20, 20, 60, True)
 
 
 def test_samples_of_training_before_count_while_the_weights_stay() -> None:

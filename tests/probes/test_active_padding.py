@@ -31,6 +31,7 @@ def compared(
     batch: Tensor,
     labels: Tensor | None = None,
     kind: Any = PaddingCompared,
+    lengths: Tensor = LENGTHS,
 ) -> list[Any]:
     """Train a model on a padded batch, and return the comparisons."""
     torch.manual_seed(0)
@@ -39,7 +40,7 @@ def compared(
     with Session(also=events.append) as session:
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         for _ in range(6):
-            output = model(batch, LENGTHS)
+            output = model(batch, lengths)
             nn.functional.cross_entropy(output.flatten(0, -2), labels.flatten()).backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -73,6 +74,14 @@ def test_series_of_vectors_with_zeros_change() -> None:
     assert compared(lambda model, x, lengths: x.mean(1), series)[-1].changes
 
 
+def test_lengths_that_count_the_padding_change() -> None:
+    lengths = torch.full((8,), 12)
+    assert compared(packed, tokens(), lengths=lengths)[-1].changes
+    assert compared(lambda model, x, of: model.lstm(x)[0][torch.arange(len(x)), of - 1], tokens(), lengths=lengths)[
+        -1
+    ].changes
+
+
 def test_outputs_at_each_position_are_not_compared() -> None:
     labels = torch.arange(96).reshape(8, 12) % 3
     assert compared(lambda model, x, lengths: model.lstm(x.flip(1))[0].flip(1), tokens(), labels) == []
@@ -91,6 +100,10 @@ def test_padding_that_is_left_out_changes_nothing(use: Callable[[Any, Tensor, Te
     event = compared(use, tokens())[-1]
     assert not event.changes
     assert event.share < 1e-3
+
+
+def test_results_that_are_random_are_not_compared() -> None:
+    assert compared(lambda model, x, lengths: packed(model, x + torch.rand_like(x), lengths), tokens()) == []
 
 
 @pytest.mark.parametrize(

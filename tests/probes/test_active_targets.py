@@ -89,14 +89,32 @@ def test_a_prefix_that_the_loss_leaves_out_may_be_read() -> None:
             hidden[:, :7] = False
             return self.out(x + self.mix(x, x, x, attn_mask=hidden)[0])  # type: ignore[no-any-return]
 
-    events = compared(Prefixed(), of_each)
-    assert events
-    assert not any(event.reads for event in events)
+    def of_the_rest(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        targets = tokens[:, 1:].clone()
+        targets[:, :6] = -100
+        return F.cross_entropy(model(tokens[:, :-1]).transpose(1, 2), targets)
+
+    for loss_of in (of_each, of_the_rest):
+        events = compared(Prefixed(), loss_of)
+        assert events
+        assert not any(event.reads for event in events)
 
 
 def test_targets_that_are_not_shifted_are_read() -> None:
     event = compared(Reader(), unshifted)[-1]
     assert (event.shift, event.reads, event.cause) == (0, True, None)
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_masked_language_model_must_not_get_the_tokens_that_it_is_to_predict(hidden: bool) -> None:
+    def masked(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        chosen = torch.rand(tokens.shape) < 0.35
+        inputs = tokens.masked_fill(chosen, 0) if hidden else tokens
+        targets = tokens.masked_fill(~chosen, -100)
+        return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten(), ignore_index=-100)
+
+    events = compared(Reader(both=True), masked)
+    assert [(event.shift, event.reads) for event in events[-1:]] == ([] if hidden else [(0, True)])
 
 
 def test_targets_that_are_shifted_in_the_wrong_direction_are_read() -> None:

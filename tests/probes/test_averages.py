@@ -61,6 +61,24 @@ def roots_by_samples(model):
     return total / n
 
 
+ROWS = list(zip(X, Y, strict=True))
+
+
+def means_by_items(model):
+    total = 0.0
+    for start in range(0, len(ROWS), 50):
+        x, y = (torch.stack(part) for part in zip(*ROWS[start : start + 50], strict=True))
+        total += criterion(model(x).squeeze(1), y).item()
+    return total / len(ROWS)
+
+
+def means_by_all_but_one(model):
+    total = 0.0
+    for start in range(0, len(X) - 1, 50):
+        total += criterion(model(X[start : start + 50]).squeeze(1), Y[start : start + 50]).item()
+    return total / (len(X) - 1)
+
+
 class Meter:
     def __init__(self):
         self.loss, self.total, self.n = nn.SmoothL1Loss(), 0.0, 0
@@ -146,6 +164,8 @@ def compared(evaluate, *, classes=0, ignored=-100):
         (means_by_samples, "means"),
         (means_by_data, "means"),
         (means_in_a_list, "means"),
+        (means_by_items, "means"),
+        (means_by_all_but_one, "means"),
         (roots_by_samples, "means"),
         (Meter(), "means"),
         (first_batch, "first"),
@@ -212,6 +232,55 @@ def means_of_shares(model):
 def test_padding_counts_in_a_metric_and_not_in_the_loss(evaluate):
     assert "padding" in compared(evaluate, classes=3, ignored=0)
     assert compared(evaluate, classes=3) == set()
+
+
+def epoch_by_samples(model, optimizer):
+    running = 0.0
+    for x, y in LOADER:
+        optimizer.zero_grad()
+        loss = criterion(model(x).squeeze(1), y)
+        loss.backward()
+        optimizer.step()
+        running += loss.item()
+    return running / len(DATA)
+
+
+def epoch_by_batches(model, optimizer):
+    running = batches = 0
+    for x, y in LOADER:
+        optimizer.zero_grad()
+        loss = criterion(model(x).squeeze(1), y)
+        loss.backward()
+        optimizer.step()
+        running += loss.item()
+        batches += 1
+    return running / batches
+
+
+def weighted_epoch(model, optimizer):
+    running = 0.0
+    for x, y in LOADER:
+        optimizer.zero_grad()
+        loss = criterion(model(x).squeeze(1), y)
+        loss.backward()
+        optimizer.step()
+        running += loss.item() * x.size(0)
+    return running / len(LOADER.dataset)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "how"),
+    [(epoch_by_samples, {"means"}), (epoch_by_batches, set()), (weighted_epoch, set())],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_average_of_a_training_loss_has_a_divisor_of_its_kind(epoch, how):
+    torch.manual_seed(0)
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(3):
+            epoch(model, optimizer)
+    assert {event.how for event in events if isinstance(event, ResultCompared)} == how
 
 
 def test_counts_divided_by_batches_are_named():

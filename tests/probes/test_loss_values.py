@@ -55,3 +55,37 @@ def test_sampled_steps(loss):
 )
 def test_the_operation_before_a_scaling_names_the_loss(loss, root, scaled):
     assert {(event.root, event.scaled) for event in reads(loss)} == {(root, scaled)}
+
+
+def blanks(loss_of):
+    """Train a decoder of which the first outputs are zeros; return the rows of zeros that its losses counted."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(6):
+            targets, outputs = torch.randint(1, 10, (8, 5)), torch.zeros(8, 5, 10)
+            for t in range(1, 5):
+                outputs[:, t] = model(torch.rand(8, 4))
+            optimizer.zero_grad()
+            loss_of(outputs, targets).backward()
+            optimizer.step()
+    return [one.blank for one in events if isinstance(one, ev.LossComputed) and one.blank is not None]
+
+
+def test_rows_that_nothing_has_computed_are_counted_in_each_layout():
+    entropy = nn.functional.cross_entropy
+    assert blanks(lambda out, y: entropy(out.flatten(0, 1), y.flatten())) == [8, 8, 8]
+    assert blanks(lambda out, y: entropy(out.transpose(0, 1).flatten(0, 1), y.t().flatten())) == [8, 8, 8]
+    assert blanks(lambda out, y: entropy(out[:, :-1].transpose(1, 2), y[:, 1:])) == [8, 8, 8]
+
+
+def test_rows_that_are_left_out_and_rows_of_an_activation_are_not_counted():
+    entropy = nn.functional.cross_entropy
+    assert blanks(lambda out, y: entropy(out[:, 1:].transpose(1, 2), y[:, 1:])) == [0, 0, 0]
+    first = torch.arange(5) == 0
+    assert blanks(lambda out, y: entropy(out.transpose(1, 2), y.masked_fill(first, -100))) == [0, 0, 0]
+    assert (
+        blanks(lambda out, y: entropy((out[:, 1:, :2] - 0.2).relu().flatten(0, 1), y[:, 1:].flatten() % 2)) == [0] * 3
+    )
+    assert blanks(lambda out, y: entropy((out * 0).transpose(1, 2) + 0 * out.sum(), y)) == [0, 0, 0]

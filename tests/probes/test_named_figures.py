@@ -235,14 +235,17 @@ with torch.no_grad():
     out = model(x[train])
 mae = (out - y[test]).abs().mean()
 print("test mae", mae)
+print("test", evaluate(model, val_loader))
+print("test", evaluate(model, loaders["test"]))
+logging.info("test %s", evaluate(model, "test"))
 """
 
 
 def test_the_statements_around_an_evaluation_name_a_test(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    found = {line: test.name for line in range(1, 20) if (test := figure_of_test(str(path), line)) is not None}
-    assert found == {6: "test accuracy", 14: "test_error", 15: "epoch test loss"}
+    found = {line: test.name for line in range(1, 25) if (test := figure_of_test(str(path), line)) is not None}
+    assert found == {6: "test accuracy", 14: "test_error", 15: "epoch test loss", 20: "test"}
 
 
 # --- choices ---------------------------------------------------------------------------------------------------------

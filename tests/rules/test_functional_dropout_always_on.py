@@ -70,6 +70,23 @@ def test_several_calls_on_whole_tensors_are_quiet():
     assert judge(FunctionalDropoutAlwaysOn, [*MET, *[*TRAIN, *[WHOLE] * 20] * 3]) == []
 
 
+MEASURED = ModelCalled(model=1, site=CALL, training=False, grad=False, tracked=False, dropout=DROP, use="read")
+AGAIN = ModelCalled(
+    model=1, site=CALL, training=False, grad=False, tracked=False, dropout=DROP, use="read", same_input=True
+)
+
+
+def test_batches_without_a_loader_are_found_if_each_is_measured():
+    (finding,) = judge(FunctionalDropoutAlwaysOn, [*MET, *[*TRAIN, *[MEASURED] * 4] * 3, *TRAIN, *[WHOLE] * 30])
+    assert finding.confidence is Confidence.MEDIUM
+    assert (finding.seen.count, finding.related[0].label) == (2, "4 batches in eval mode")
+
+
+def test_one_input_that_is_measured_several_times_is_quiet():
+    assert judge(FunctionalDropoutAlwaysOn, [*MET, *[*TRAIN, MEASURED, *[AGAIN] * 4] * 3]) == []
+    assert judge(FunctionalDropoutAlwaysOn, [*MET, *[*TRAIN, MEASURED] * 3, *TRAIN, MEASURED, *[AGAIN] * 4]) == []
+
+
 def test_a_model_that_is_evaluated_without_it_too_is_quiet():
     without = [START, DRAWN, STILL, DRAWN, STILL]
     assert judge(FunctionalDropoutAlwaysOn, [*MET, *TRAIN, *PASS, *TRAIN, *without]) == []

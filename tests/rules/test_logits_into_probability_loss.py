@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import BackwardEnded, LossComputed, OptimizerStepped, Site
+from truestep.events import BackwardEnded, LossComputed, OptimizerStepped, Site, TranscriptsRead
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.logits_into_probability_loss import LogitsIntoProbabilityLoss
@@ -78,4 +78,42 @@ def test_one_such_loss_is_quiet():
 
 def test_a_run_without_a_loss_function_is_not_observed():
     verdict = LogitsIntoProbabilityLoss().verdict(Progress())
-    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
+    assert (verdict.outcome, verdict.reason) == (
+        Outcome.NOT_OBSERVED,
+        "no NLL loss, KL divergence or CTC loss with gradients",
+    )
+
+
+def transcripts(values="log-probabilities", blanks=0):
+    return TranscriptsRead(values=values, blanks=blanks, site=LINE)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("others", "the CTC loss got numbers that are no log-probabilities"),
+        ("probabilities", "the CTC loss got probabilities"),
+    ],
+)
+def test_a_ctc_loss_of_other_numbers_than_log_probabilities_is_found(values, message):
+    (finding,) = judge(LogitsIntoProbabilityLoss, [transcripts(values)] * 3)
+    assert (finding.primary.site, finding.message, finding.seen.count) == (LINE, message, 3)
+
+
+def test_targets_with_the_blank_are_found():
+    (finding,) = judge(LogitsIntoProbabilityLoss, [transcripts(blanks=8)] * 3)
+    assert finding.message == "the targets of the CTC loss include its blank, 0"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [transcripts()] * 3,
+        [transcripts("others")],
+        [transcripts("others"), transcripts()],
+        [transcripts(blanks=1)] * 3,
+        [transcripts(blanks=8), transcripts(), transcripts()],
+    ],
+)
+def test_sound_transcripts_are_quiet(events):
+    assert not judge(LogitsIntoProbabilityLoss, events)

@@ -42,6 +42,14 @@ def test_a_known_mistake_is_named(value, what):
     assert "107 of 120 predictions are right: 0.8917" in finding.primary.label
 
 
+def test_the_samples_of_another_part_as_divisor_are_named_after_two_evaluations():
+    (finding,) = found(figure(107 / 1200), figure(100 / 1200, evaluations=2, equal=100))
+    assert finding.message == "`val_acc` is the right predictions divided by 1,200, of 120 samples"
+    assert found(figure(107 / 1200), figure(107 / 1200, evaluations=2)) == []
+    assert found(figure(107 / 1200), figure(100 / 1210, evaluations=2, equal=100)) == []
+    assert found(figure(107 / 1200.5), figure(100 / 1200.5, evaluations=2, equal=100)) == []
+
+
 def test_counts_that_go_on_are_named_after_two_evaluations():
     (finding,) = found(figure(107 / 120), figure(0.75, evaluations=2))
     assert finding.message == "`val_acc` is a share over all evaluations so far"

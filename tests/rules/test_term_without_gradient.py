@@ -2,7 +2,7 @@
 
 import pytest
 
-from truestep.events import BackwardEnded, Site, TapeRead, TermsRead
+from truestep.events import BackwardEnded, LossComputed, Site, TapeRead, TermsRead
 from truestep.rules.term_without_gradient import TermWithoutGradient
 from truestep.testing import judge
 
@@ -37,3 +37,19 @@ def test_the_corrected_code_is_quiet():
 @pytest.mark.parametrize("events", [[CUT] * 5 + [WITH], [CUT, WITH, CUT, CUT, CUT]])
 def test_a_term_that_has_a_gradient_in_other_steps_is_quiet(events):
     assert not judge(TermWithoutGradient, events)
+
+
+def losses(*blank):
+    return [LossComputed(kind="cross_entropy", site=TERM, blank=one) for one in blank]
+
+
+def test_rows_of_scores_that_nothing_has_computed_are_found():
+    (finding,) = judge(TermWithoutGradient, losses(32, 32, 32, None))
+    assert finding.primary.site == TERM
+    assert finding.message == "the loss counts 32 rows of scores that nothing has computed"
+    assert (finding.seen.count, finding.seen.total) == (3, 3)
+
+
+@pytest.mark.parametrize("blank", [(32, 32), (32, 0, 32, 32, 32), (None,) * 5])
+def test_rows_that_are_zero_in_few_steps_are_quiet(blank):
+    assert not judge(TermWithoutGradient, losses(*blank))

@@ -92,6 +92,16 @@ def test_an_evaluation_of_training_samples_is_quiet(name, facts):
     assert judge(TrainValidationOverlap, [*MET, met, *TRAINED, called, shared(5, **facts)]) == []
 
 
+def test_an_evaluation_on_exactly_the_training_samples_is_found_beside_a_clean_one():
+    same, clean = shared(**WHOLE | {"beyond": 0}), shared(3, shared=0, outside=100, beyond=100)
+    called = ModelCalled(model=1, loader=3, tracked=False)
+    (finding,) = found(same, called, clean)
+    assert finding.message == "100 of the 100 samples of `val` were trained on"
+    assert found(same) == []
+    other = LoaderMet(loader=5, name="train_eval_loader", site=Site("train.py", 33))
+    assert found(other, shared(5, **WHOLE | {"beyond": 0}), called, clean) == []
+
+
 BUILT = [OptimizerBuilt(optimizer=number, parameters=(1,), site=Site("train.py", 20)) for number in (1, 2, 3)]
 
 

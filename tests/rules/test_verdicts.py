@@ -188,7 +188,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "mean squared error",
         MANY,
         "finished",
-        "no NLL loss or KL divergence with gradients",
+        "no NLL loss, KL divergence or CTC loss with gradients",
     ),
     (
         "activation-clamps-output",

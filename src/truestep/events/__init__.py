@@ -99,6 +99,7 @@ from truestep.events._losses import (
     ProbabilitiesRead,
     TargetsMatched,
     TargetsTrained,
+    TranscriptsRead,
 )
 from truestep.events._objects import (
     DrawsRepeated,
@@ -290,6 +291,7 @@ __all__ = [
     "TargetsMatched",
     "TargetsTrained",
     "TermsRead",
+    "TranscriptsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",

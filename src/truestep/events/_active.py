@@ -84,6 +84,12 @@ class InputsCompared(Event):
     """Argument with tokens if the results depend on its padding, and on no other token; else empty."""
     ends: Site | None = None
     """Line at which the influence of the later positions ends."""
+    attends: str = ""
+    """Argument with padding if attention gives weight to the padding, and none to tokens; else empty."""
+    turned: bool = False
+    """Whether the mask of this attention is one of padding on the other side, and not inverted."""
+    attends_at: Site | None = None
+    """Line of this attention."""
     samples: int = 0
     site: Site | None = None
     """Line of the call."""

@@ -58,6 +58,9 @@ class LossComputed(Event):
     """Shapes of input and target if they differ and broadcast to a shape larger than both."""
     viewed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """At a sampled step: shapes before and after the view that made the input, if it mixes its positions."""
+    blank: int | None = None
+    """Number of rows of scores that hold only zeros, at equal distances and beside others, and count in a cross
+    entropy; None if not checked."""
     reduction: str = "mean"
     grad: bool = True
 
@@ -115,6 +118,19 @@ class PaddingRead(Event):
     """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
     alone: bool = False
     """Whether no other target counts, although there are others: a mask by hand left them out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TranscriptsRead(Event):
+    """At a sampled step: inputs and targets of a CTC loss with gradients."""
+
+    absent: ClassVar[str] = "no CTC loss with gradients"
+    values: str
+    """Kind of the first inputs: "log-probabilities" (their exponentials sum to one), "probabilities" or "others"."""
+    blank: int = 0
+    blanks: int = 0
+    """Percentage of the targets, without their padding, that are the blank."""
+    site: Site | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -52,6 +52,8 @@ class _Phase:
     of_batch: int = 0
     """Calls for the latest batch."""
     dismissed: bool = False
+    measures: bool = True
+    """True if each call is on another input without a loader, and its result is read as a number or compared."""
 
 
 @dataclass(slots=True)
@@ -189,14 +191,16 @@ class FunctionalDropoutAlwaysOn(Rule):
         self._sites.setdefault(call.model, set()).add(site)
         phase = self._phases.setdefault(call.model, _Phase(call))
         phase.calls += 1
-        other = call.loader is None and call.model in self._on_copy and not call.same_input
+        by_hand = call.loader is None and not call.same_input  # a batch without a loader, or a part of a tensor
+        other = by_hand and (call.model in self._on_copy or bool(call.use))
+        phase.measures &= other
         if phase.drawn != self._drawn or other:
             phase.batches += call.loader is not None
             phase.of_batch = 0
         phase.drawn = self._drawn
         phase.of_batch += 1
         phase.dismissed |= phase.of_batch > 1
-        if phase.of_batch >= _SAMPLED or call.model in self._without:
+        if (phase.of_batch >= _SAMPLED and not by_hand) or call.model in self._without:
             self._excuse(call.model)
 
     def _site(self, call: ModelCalled) -> Site | None:
@@ -218,7 +222,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 continue
             sure = phase.batches >= 2
             if not sure:
-                several = phase.calls > 1 and model not in self._on_copy
+                several = phase.calls > 1 and model not in self._on_copy and not phase.measures
                 if several or phase.first.loader is not None:
                     continue
                 if self._whole.setdefault(model, run.step) == run.step:
@@ -236,7 +240,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         for site, noisy in self._noisy.items():
             call, batches = noisy.phase.first, noisy.phase.batches
             name = run.model_name(call.model)
-            over = f"{batches} batches of `{run.loader_name(call.loader)}`" if batches else "one whole tensor"
+            over = f"{noisy.phase.calls} batches" if noisy.phase.calls > 1 else "one whole tensor"
+            over = f"{batches} batches of `{run.loader_name(call.loader)}`" if batches else over
             cause = "" if call.dropout else self._on_copy[call.model].cause
             label, help = _TEXTS[cause]
             draft = self.report(

@@ -20,6 +20,8 @@ class InputWithoutInfluence(Rule):
     the first sample of the batch changes its results, but the last sample and one in the middle do not; if the first
     position of its sequences does, but no other; and if the padding does, but no token. Reports a model if at least
     half of the samples have one result, since it reads a position of padded states that holds only zeros for them.
+    Reports attention that gives weight to the padding of its sequences and none to their tokens: by an inverted mask,
+    or one for padding on the other side.
 
     Why it matters
     --------------
@@ -29,7 +31,8 @@ class InputWithoutInfluence(Rule):
     sample in the batch. In the proof the same classifier has an accuracy of 0.90 instead of 0.94. A slice in the
     dimension of the samples (``x[0]`` for ``x[:, 0]``) raises no error either, and the predictions of a batch are those
     for its first sample. A causal model with the first position (``out[:, 0]``) in place of the last has seen one
-    value of each sequence, and an inverted mask leaves the padding. The last position of padded states (``out[:, -1]``)
+    value of each sequence, and an inverted mask leaves the padding: with residual connections the loss still falls, and
+    no token knows of the others. The last position of padded states (``out[:, -1]``)
     is zero for all samples but the longest: in the second proof the accuracy is 0.58 instead of 1.00.
 
     Example
@@ -114,8 +117,28 @@ class InputWithoutInfluence(Rule):
                         unit="checks",
                         key=(event.model, "samples"),
                     )
+                self._attention(event, name, run)
                 self._positions(event, name, run)
                 self._ends(event, name, run)
+
+    def _attention(self, event: InputsCompared, name: str, run: Progress) -> None:
+        if not event.attends:
+            return
+        padding = f"the padding of `{event.attends}`"
+        self.report(
+            event.attends_at or event.site,
+            f"attention in `{name}` reads {padding}, and not the tokens that its mask leaves out",
+            run=run,
+            label="the mask is that of padding on the other side" if event.turned else "the mask is inverted",
+            related=(Mark(event.site, "the call"),) if event.attends_at and event.site else (),
+            cost="on a copy, no position gave weight to these tokens, and padding had weight",
+            help="make the mask from the padding itself, `tokens == padding`"
+            if event.turned
+            else "invert the mask: `key_padding_mask` is True for padding, the mask of "
+            "`scaled_dot_product_attention` is False for it",
+            unit="checks",
+            key=(event.model, "attention"),
+        )
 
     def _ends(self, event: InputsCompared, name: str, run: Progress) -> None:
         if event.blank:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site
+from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site, TranscriptsRead
 from truestep.findings import Confidence, Severity
-from truestep.rules._conditions import loss_of
+from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
@@ -14,6 +14,13 @@ from truestep.syntax import Program, Suspicion
 _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
 _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
 _LINEAR = ("AddmmBackward0", "MmBackward0", "BmmBackward0", "BaddbmmBackward0", "ConvolutionBackward0")
+_LOSSES = Condition(
+    "no NLL loss, KL divergence or CTC loss with gradients",
+    lambda run: TranscriptsRead in run.met or any(kind in _NAMES for kind, *_ in run.losses.tally),
+)
+_LEAST_READS = 2
+_LEAST_BLANKS = 2
+"""Least percentage of blanks among the targets of a CTC loss."""
 _SCALINGS = ("DivBackward0", "MulBackward0")
 """Last operations of a loss that only scale it, as for gradient accumulation."""
 
@@ -26,6 +33,10 @@ class LogitsIntoProbabilityLoss(Rule):
     Checks the input of ``nll_loss`` and ``kl_div`` in training. Reports inputs from a softmax or a sigmoid, inputs with
     non-negative rows that sum to one, and inputs from a linear or convolutional layer with values above zero, which
     log-probabilities cannot have.
+
+    Checks the input of ``ctc_loss`` at sampled steps: reports rows whose exponentials do not sum to one, as of logits,
+    probabilities, and a ``log_softmax`` over another dimension than the classes. Reports targets of this loss that
+    include its blank, which is no symbol to predict.
 
     Why it matters
     --------------
@@ -61,14 +72,15 @@ class LogitsIntoProbabilityLoss(Rule):
     ----------
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.KLDivLoss.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.CTCLoss.html
     """
 
     id = "logits-into-probability-loss"
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, BackwardEnded, OptimizerStepped)
-    needs = (LossComputed, loss_of("nll_loss", "kl_div"))
+    watches = (LossComputed, BackwardEnded, OptimizerStepped, TranscriptsRead)
+    needs = (_LOSSES,)
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
@@ -80,9 +92,14 @@ class LogitsIntoProbabilityLoss(Rule):
         """Losses with an operation that gave them an input with values above zero."""
         self._pending: list[tuple[LossComputed, str]] = []
         """NLL losses since the last backward pass, each with the result of `_wrong`."""
+        self._transcripts: dict[Site | None, list[TranscriptsRead]] = {}
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case TranscriptsRead():
+                reads = self._transcripts.setdefault(event.site, [])
+                reads.append(event)
+                self._read(reads, run)
             case LossComputed(kind="kl_div", grad=True):
                 wrong = self._wrong(event)
                 if wrong:
@@ -97,6 +114,34 @@ class LogitsIntoProbabilityLoss(Rule):
                 self._pending.clear()
             case OptimizerStepped():
                 self._pending.clear()
+
+    def _read(self, reads: list[TranscriptsRead], run: Progress) -> None:
+        """Judge the inputs and the targets of a CTC loss."""
+        last, count = reads[-1], len(reads)
+        if count >= _LEAST_READS and all(one.values == last.values != "log-probabilities" for one in reads):
+            wrong = "probabilities" if last.values == "probabilities" else "numbers that are no log-probabilities"
+            self.report(
+                last.site,
+                f"the CTC loss got {wrong}",
+                run=run,
+                label="the exponentials of a row of its input do not sum to one",
+                help="apply `log_softmax` over the classes, the last dimension of the input",
+                confidence=Confidence.MEDIUM,
+                unit="losses read",
+                key=(last.site, "input"),
+            ).count = count
+        if count >= _LEAST_READS and all(one.blanks >= _LEAST_BLANKS for one in reads):
+            self.report(
+                last.site,
+                f"the targets of the CTC loss include its blank, {last.blank}",
+                run=run,
+                label=f"{last.blanks} % of the targets are the blank",
+                cost="the loss takes a blank for no symbol: these targets cannot be learned, nor decoded",
+                help="number the symbols beside the blank, such as from 1 on with `blank=0`",
+                confidence=Confidence.MEDIUM,
+                unit="losses read",
+                key=(last.site, "blank"),
+            ).count = count
 
     def _wrong(self, loss: LossComputed) -> str:
         """Return "probabilities" or "logits" if the loss got them instead of log-probabilities; else empty."""

@@ -34,6 +34,10 @@ _EXACT = 2e-6
 _NEAR = 2e-3
 """Difference up to which a figure is right: it may be rounded."""
 _LEAST_SAMPLES = 20
+_MOST_SAMPLES = 100_000
+"""Most samples of which a number of right predictions tells the divisor of a figure."""
+_DIVIDED = "the right predictions divided by"
+"""Begins the mistake of another divisor, which a single round figure can have by chance."""
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
 _LEAST_WRONG = 2
@@ -67,6 +71,7 @@ class MetricMisreported(Rule):
     like and have a new value after the evaluation. Reports a variable that is not this share, nor another usual figure
     of it (in percent, as an error, as a mean over batches), and is one of these to six digits: the number of right
     predictions divided by the number of batches, the sum of the shares of the batches divided by the number of samples,
+    that number divided by another number of samples, as those of the training,
     the count of the last batch divided by the samples of all, and counts that go on from the evaluations before. Also
     reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
     multiply by 100.
@@ -223,10 +228,12 @@ class MetricMisreported(Rule):
             if (self._calls.get(figure.site), how) in self._reported:
                 self._beyond.pop(name, None)
                 continue
-            if not several and (len(found) > 1 or _is_named(figure)):
+            counts = {one.equal for one, _ in found}
+            enough = len(counts) > 1 if how.startswith(_DIVIDED) else len(found) > 1 or _is_named(figure)
+            if not several and enough:
                 share = figure.equal / figure.samples
-                counts = f"{figure.equal:,} of {figure.samples:,} predictions are right"
-                label = f"{figure.value:.4g}, while {counts}: {share:.4g}"
+                right = f"{figure.equal:,} of {figure.samples:,} predictions are right"
+                label = f"{figure.value:.4g}, while {right}: {share:.4g}"
                 self._found(figure, f"`{name}` is {how}", label, len(found), run)
                 self._beyond.pop(name, None)
         for name, figures in self._beyond.items():
@@ -339,3 +346,18 @@ def _mistakes(event: FigureRead) -> Iterator[str]:
     for value, name in known:
         if any(abs(event.value - scale * value) <= _EXACT * scale * max(value, 1e-3) for scale in (1, 100)):
             yield name
+    if (divisor := _divisor(event)) > samples:
+        yield f"{_DIVIDED} {divisor:,}, of {samples:,} samples"
+
+
+def _divisor(event: FigureRead) -> int:
+    """Return the whole number that the right predictions were divided by; 0 without one.
+
+    >>> _divisor(FigureRead(name="acc", value=180 / 1200, equal=180, samples=300, batches=3))
+    1200
+    """
+    for scale in (1, 100):
+        number = scale * event.equal / event.value if event.value > 0 else 0.0
+        if _LEAST_SAMPLES <= number <= _MOST_SAMPLES and abs(number - round(number)) <= _EXACT * number:
+            return round(number)
+    return 0

@@ -21,6 +21,8 @@ class TargetInInput(Rule):
     Reports a model if its output for a target depends on that target, by operations that keep the positions apart: a
     missing mask, a mask that is transposed, targets that are not shifted, or in the wrong direction.
 
+    A masked language model is compared at the positions that its loss counts.
+
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
 

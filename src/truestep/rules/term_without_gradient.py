@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truestep.events import BackwardEnded, Event, RunEnded, Site, TapeRead, TermsRead
+from truestep.events import BackwardEnded, Event, LossComputed, RunEnded, Site, TapeRead, TermsRead
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -32,10 +32,15 @@ class TermWithoutGradient(Rule):
     comparison or a choice such as ``out > 0.5`` or ``argmax``, by the script or in the sum that a function of the same
     file returns.
 
+    Also reports a cross entropy that counts rows of scores which nothing has computed: in three sampled steps they hold
+    only zeros, at equal distances, beside rows of other scores. They are the first positions of a tensor of zeros that
+    a decoder fills from the second one on.
+
     Why it matters
     --------------
     The term is in the printed loss and changes nothing else. In the proof, a penalty on the size of the outputs is
-    detached, and the outputs stay as large as without a penalty.
+    detached, and the outputs stay as large as without a penalty. Rows of zeros make the loss of a decoder larger by a
+    constant, or compare each output with the target of its neighbour.
 
     Example
     -------
@@ -71,14 +76,18 @@ class TermWithoutGradient(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "loss"
-    watches = (TermsRead, BackwardEnded)
+    watches = (TermsRead, BackwardEnded, LossComputed)
     needs = (TapeRead,)
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: dict[Site | None, _Line] = {}
+        self._blank: dict[Site | None, int] = {}
+        """Line of a loss to the steps in which it counted rows of zeros; -1 after a step without them."""
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, LossComputed) and event.blank is not None:
+            self._counts_blank(event, event.blank, run)
         if isinstance(event, TermsRead):
             line = self._lines.setdefault(event.site, _Line(event))
             line.reads += 1
@@ -87,6 +96,23 @@ class TermWithoutGradient(Rule):
                 self.withdraw(event.site)
             elif line.reads >= (_LEAST_OF_A_CUT if line.first.cut else _LEAST):
                 self._found(line, run)
+
+    def _counts_blank(self, loss: LossComputed, rows: int, run: Progress) -> None:
+        before = self._blank.get(loss.site, 0)
+        self._blank[loss.site] = count = before + 1 if rows and before >= 0 else -1
+        if count < _LEAST:
+            return
+        draft = self.report(
+            loss.site,
+            f"the loss counts {rows} rows of scores that nothing has computed",
+            run=run,
+            label="they hold only zeros, beside rows of other scores",
+            cost="these rows have no gradient; if outputs were moved by one position, each meets another target",
+            help="leave out the first position of outputs and targets alike, `output[:, 1:]` and `target[:, 1:]`",
+            unit="losses read",
+            key=(loss.site, "rows"),
+        )
+        draft.count = draft.total = count
 
     def _found(self, line: _Line, run: Progress) -> None:
         first = line.first

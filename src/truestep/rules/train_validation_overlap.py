@@ -60,7 +60,8 @@ class TrainValidationOverlap(Rule):
     tenth of its samples were trained on (a fifth if compared by value, as copies are that were made before the split),
     some were not, and some training samples are
     not in it: two splits that should be one. Also reports an evaluation if all of its samples were trained on, some
-    training samples are not in it, and its loader is called ``val``, ``test`` or the like; and evaluations on the
+    training samples are not in it, and its loader is called ``val``, ``test`` or the like; an evaluation on exactly the
+    training samples, if its loader has such a name and another evaluation is on other samples; and evaluations on the
     loaders of the training only, if a loader with such a name is built and never read.
 
     Reports folds of a cross-validation that go on with the weights of the fold before: a new optimizer gets the weights
@@ -173,6 +174,9 @@ class TrainValidationOverlap(Rule):
             held_out = _is_held_out(shared, run) or (_leaks(shared) and is_held_out(run.loader_name(loader)))
             named = held_out and not turning  # an evaluation on other samples does not mend this one
             if loader not in self._trained and not others and (named or not clean):
+                self._found(loader, shared, run)
+        for loader, shared in self._compared.items() if clean else ():
+            if _is_the_training(shared, run) and loader not in self._trained | self._leaking.keys() and not others:
                 self._found(loader, shared, run)
         if clean:
             return
@@ -294,6 +298,12 @@ def _is_held_out(event: SamplesShared, run: Progress) -> bool:
     whole = event.shared >= (1 - _LEAST_OTHER_SHARE) * event.samples and event.samples >= _LEAST_SAMPLES
     beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
     return not event.later and whole and event.beyond >= beyond and is_held_out(run.loader_name(event.loader))
+
+
+def _is_the_training(event: SamplesShared, run: Progress) -> bool:
+    """Return True if an evaluation is on all samples of the training, and its name says that it is on none."""
+    same = event.shared == event.samples >= _LEAST_SAMPLES and not event.beyond
+    return not event.later and same and is_held_out(run.loader_name(event.loader))
 
 
 def _is_trained_on(one: Evaluation) -> bool:

@@ -23,6 +23,7 @@ from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.samples import Mixing, compare, scrambled
 from truestep.probes.active.sequences.ends import ends
+from truestep.probes.active.sequences.masks import masks
 from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -141,7 +142,7 @@ def _inputs(trial: Trial) -> dict[str, Any]:
     """
     facts: dict[str, Any] = {}
     refusals: list[Refused] = []
-    for check in (influence, positions, ends):
+    for check in (masks, influence, positions, ends):
         try:
             found: Any = check(trial)
         except Refused as refused:

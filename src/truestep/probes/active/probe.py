@@ -162,8 +162,10 @@ class ActiveProbe(Probe):
                 return
             if tracked:
                 self._comparisons.trained(frame)
-            if not tracked or (use_of(site) if site else Use()).how == "compared":
-                self._comparisons.returned(model.number, site, frame, result, tracked=tracked)
+            how = (use_of(site) if site and tracked else Use()).how
+            if not tracked or how in ("compared", "loss"):
+                averages = how == "loss"
+                self._comparisons.returned(model.number, site, frame, result, tracked=tracked, averages=averages)
             self._rows.forget()
             if tracked and scene.sampling.on:
                 self._follow(module, model.number, site, frame, result)

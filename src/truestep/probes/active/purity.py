@@ -11,6 +11,7 @@ import builtins
 import dis
 import enum
 import functools
+import itertools
 import pathlib
 import re
 import types
@@ -42,6 +43,8 @@ _UNSEEN = frozenset({
 })  # fmt: skip
 """Special methods that copying would call, or that change the effect of other code."""
 _NOT_CALLED = frozenset({"__init__", "__repr__", "__str__", "__init_subclass__", "__class_getitem__", "__format__"})
+_TESTS = ("TO_BOOL", "UNARY_NOT", "POP_JUMP")
+"""Instructions that read the truth of a value."""
 _ENTRIES = frozenset({"forward"})
 _ATOMS = (
     int, float, complex, bool, str, bytes, type(None), range, slice, enum.Enum, re.Pattern, pathlib.PurePath,
@@ -154,7 +157,7 @@ class Purity:
     def _code(self, code: types.CodeType, function: Any, outer: frozenset[str]) -> None:
         where = f"{function.__name__}()"
         names = set(code.co_names)
-        banned = names & _BANNED - set(self._pool)
+        banned = names & _BANNED - set(self._pool) - _tested(code)
         banned |= {name for name in names if name.startswith(("set_", "register_")) and name not in self._pool}
         if banned:
             self._refuse(f"its code names `{min(banned)}` in {where}")
@@ -251,6 +254,17 @@ class Purity:
         module = str(getattr(thing, "__module__", None) or "")
         if module.partition(".")[0] not in LIBRARIES:
             self._refuse(f"its code uses {module or 'a library'}")
+
+
+def _tested(code: types.CodeType) -> set[str]:
+    """Return the attributes that code reads for their truth alone, such as a flag in ``if self.train:``."""
+    others: set[str] = set()
+    tested: set[str] = set()
+    for one, after in itertools.pairwise(dis.get_instructions(code)):
+        if isinstance(one.argval, str):
+            flag = one.opname == "LOAD_ATTR" and after.opname.startswith(_TESTS)
+            (tested if flag else others).add(one.argval)
+    return tested - others
 
 
 def _plain(value: Any) -> Any:

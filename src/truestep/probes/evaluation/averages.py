@@ -166,6 +166,8 @@ def divisor_of(
             return "elements"
         return "rows" if type(number) is int and 1 < number <= max(rows, elements) else ""
     match node:
+        case ast.BinOp(left=ast.Call() as inner, op=ast.Sub(), right=ast.Constant(value=1)):
+            return divisor_of(inner, loop, sums, rows, elements, known, torch)
         case ast.Call(func=ast.Name(id="len"), args=[inner], keywords=[]):
             value = known(inner)
             held = None if value is None else value.it
@@ -178,7 +180,8 @@ def divisor_of(
                 return "batches" if rows > 1 else ""
             if rows > 1 and _are_columns(held, torch.Tensor):
                 return "tensors"
-            return "samples" if isinstance(held, data | torch.Tensor) and 1 < rows <= len(held) else ""
+            samples = isinstance(held, data | torch.Tensor) or _steps(loop.iter, inner, known)
+            return "samples" if samples and 1 < rows <= len(held) else ""
     return ""
 
 
@@ -203,6 +206,16 @@ def _passes(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | 
     value = known(items)
     parts = value.it if value is not None else None
     return ast.unparse(items) == text or (type(parts) is tuple and len(parts) == length)
+
+
+def _steps(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | None]) -> bool:
+    """Return True if a loop has a pass for several items of some data: ``for i in range(0, len(data), size)``."""
+    match items:
+        case ast.Call(func=ast.Name(id="range"), args=[_, end, step]):
+            size = known(step)
+            several = size is not None and type(size.it) is int and size.it > 1
+            return several and ast.unparse(end) == f"len({ast.unparse(data)})"
+    return False
 
 
 def wrong_average(made: Made, divisor: str) -> str:

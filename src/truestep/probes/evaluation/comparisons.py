@@ -83,7 +83,16 @@ class Comparisons:
         """Selections of rows of the current result that were handled."""
         self._scales = Scales(scene)
 
-    def returned(self, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool = False) -> None:
+    def returned(
+        self,
+        model: int,
+        site: Site | None,
+        frame: FrameType,
+        result: Any,
+        *,
+        tracked: bool = False,
+        averages: bool = False,
+    ) -> None:
         """Handle a call of a model that has returned, of an evaluation or with a result that is compared.
 
         Args:
@@ -92,6 +101,7 @@ class Comparisons:
             frame: torch's frame of the call.
             result: its result.
             tracked: True if the result tracks gradients.
+            averages: True to judge nothing but the averages of losses: of a training that compares no result.
         """
         scene, key = self._scene, (model, site)
         step = scene.coast.number if scene.coast.on else scene.sampling.step
@@ -120,7 +130,8 @@ class Comparisons:
         try:
             with self._aside(), scene.torch.no_grad():
                 given = first.detach() if first is result else _detached(result, scene.torch.Tensor)
-                self._chosen.evaluated(arguments(frame, scene.torch, self._samples))
+                if not averages:
+                    self._chosen.evaluated(arguments(frame, scene.torch, self._samples))
                 statements = Statements(scene, self._judge, self._samples, self._score, self._mistaken)
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
@@ -128,6 +139,8 @@ class Comparisons:
                 self._ended(self._ends.after(user, statements.end))
         except Refused:
             self._found.clear()
+        if averages:
+            self._found = [one for one in self._found if isinstance(one, ResultCompared) and one.how == "means"]
         self._frame = None
         self._spent_s += thread_time() - began
         if figures is not None:

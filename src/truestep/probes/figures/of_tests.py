@@ -19,6 +19,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _MOST = 12
 """Statements after the call."""
+_PRINTING = frozenset({"print", "info", "debug"})
 _WORD = re.compile(r"[^\W_\d]+")
 
 
@@ -118,7 +119,7 @@ def _is_test(text: str) -> bool:
 
 def _reads_test(node: ast.AST) -> bool:
     """Return True if an expression reads a variable, an attribute or a key with the word; texts to print are none."""
-    shown = {part for one in source.walk(node) if isinstance(one, ast.JoinedStr) for part in one.values}
+    shown = {part for one in source.walk(node) for part in _shown(one)}
     for one in source.walk(node):
         if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load):
             name = one.id if isinstance(one, ast.Name) else one.attr
@@ -129,6 +130,16 @@ def _reads_test(node: ast.AST) -> bool:
         if "test" in name.lower():
             return True
     return False
+
+
+def _shown(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of a text, or the arguments of a function that prints them."""
+    match node:
+        case ast.JoinedStr(values=values):
+            return values
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args) if name in _PRINTING:
+            return args
+    return []
 
 
 def _names_test(node: ast.AST) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import math
 import statistics
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -84,6 +85,10 @@ class Contents:
             if len(indices) > _MOST_ROWS or sum(t.numel() * t.element_size() for t in base.tensors) > _MOST_BYTES:
                 raise Refused("the samples are too many to compare")
             samples = ((i, tuple(t[i] for t in base.tensors)) for i in indices)
+        elif type(base) in (list, tuple):  # reading them runs no code
+            if len(indices) > _MOST_ROWS:
+                raise Refused("the samples are too many to compare")
+            samples = ((index, base[index]) for index in indices)
         else:
             samples = self._from_copy(base, indices)
         first = list(itertools.islice(samples, _LOOKED_AT))
@@ -123,14 +128,23 @@ class Contents:
             raise Refused(f"a copy of it raised {type(error).__name__}") from None
 
     def _input(self, sample: Any) -> list[float]:
-        """Return some values of a sample's input."""
-        value = sample[0] if type(sample) in (tuple, list) and sample else sample
+        """Return some values of a sample's input: of a tensor, or of a text by its characters or its words."""
+        value = next((one for one in _parts(sample) if not isinstance(one, int | float)), sample)
+        if type(value) is str or (type(value) is list and value and all(type(one) in (str, int) for one in value)):
+            return [float(zlib.crc32(str(one).encode())) for one in value[:_COLUMNS]]
         if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":
             value = self._scene.torch.from_numpy(value)
         if not isinstance(value, self._scene.torch.Tensor) or value.is_complex():
             raise Refused("its samples are not tensors")
         flat = value.detach().reshape(-1)
         return [float(number) for number in flat[:: max(1, len(flat) // _COLUMNS)].tolist()]
+
+
+def _parts(sample: Any) -> list[Any]:
+    """Return the parts of a sample that its input can be: the first of a tuple, or the values of a dictionary."""
+    if type(sample) is dict:
+        return list(sample.values())
+    return [sample[0]] if type(sample) in (tuple, list) and sample else [sample]
 
 
 def _varied(rows: list[list[float]]) -> bool:

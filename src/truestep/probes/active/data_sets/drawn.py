@@ -19,13 +19,25 @@ Samples = dict[int, int]
 """Number of a data set to an int with one byte for each of its samples: 1 if the sample is drawn, else 0."""
 
 
+class _Inside:
+    """A weak reference to a list, which has none of its own: through a loader or a subset that holds it."""
+
+    __slots__ = ("_holder",)
+
+    def __init__(self, holder: Any) -> None:
+        self._holder = Ref(holder)
+
+    def __call__(self) -> Any:
+        return getattr(self._holder(), "dataset", None)
+
+
 class Bases:
     """Numbers of the data sets below subsets; data sets with equal samples have the same number."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._numbers: dict[int, int] = {}
-        self._held: dict[int, Ref] = {}
+        self._held: dict[int, Ref | _Inside] = {}
 
     def __getitem__(self, number: int) -> Any:
         """Return the data set with a number.
@@ -38,8 +50,12 @@ class Bases:
             raise Refused("a data set was freed")
         return base
 
-    def number(self, base: Any) -> int:
+    def number(self, base: Any, holder: Any) -> int:
         """Return the number of a data set.
+
+        Args:
+            base: the data set.
+            holder: the loader or the subset that holds it; None if it is unknown.
 
         Raises:
             Refused: the data set does not support weak references.
@@ -47,12 +63,27 @@ class Bases:
         try:
             met, new = self._scene.numbers.of("base", base)
         except TypeError:
-            raise Refused("a data set does not support weak references") from None
+            return self._inside(base, holder)
         if new:
             others = list(self._held.items())
             self._numbers[met], self._held[met] = met, Ref(base)
             self._numbers[met] = next((number for number, ref in others if self._twins(ref(), base)), met)
         return self._numbers[met]
+
+    def _inside(self, base: Any, holder: Any) -> int:
+        """Return the number of a list, which is known as long as its holder is alive.
+
+        Raises:
+            Refused: it is no list, or has no holder.
+        """
+        known = next((number for number, ref in self._held.items() if ref() is base), None)
+        if known is not None:
+            return self._numbers[known]
+        if holder is None or type(base) not in (list, tuple):
+            raise Refused("a data set does not support weak references")
+        met, _ = self._scene.numbers.of("base", holder)
+        self._numbers[met], self._held[met] = met, _Inside(holder)
+        return met
 
     def drawn(self, iterator: Any) -> Samples:
         """Return the samples that the loader of an iterator draws.
@@ -76,10 +107,11 @@ class Bases:
         else:
             raise Refused("a loader has a custom sampler")
         found: Samples = {}
-        self._collect(dataset, None if indices is None else [int(index) for index in indices], found, 0)
+        holder = next((one for one in self._scene.numbers.alive("loader") if one.dataset is dataset), None)
+        self._collect(dataset, None if indices is None else [int(index) for index in indices], found, 0, holder)
         return found
 
-    def _collect(self, dataset: Any, indices: list[int] | None, found: Samples, depth: int) -> None:
+    def _collect(self, dataset: Any, indices: list[int] | None, found: Samples, depth: int, holder: Any) -> None:
         """Add the samples at some indices of a data set to `found`, or all samples if `indices` is None."""
         from torch.utils import data
 
@@ -91,18 +123,19 @@ class Bases:
         indices = None if indices is None else [index % max(length, 1) for index in indices]
         if type(dataset) is data.Subset:
             own = [int(index) for index in dataset.indices]
-            self._collect(dataset.dataset, own if indices is None else [own[i] for i in indices], found, depth + 1)
+            some = own if indices is None else [own[i] for i in indices]
+            self._collect(dataset.dataset, some, found, depth + 1, dataset)
         elif type(dataset) is data.ConcatDataset:
             start = 0
             for part, end in zip(dataset.datasets, dataset.cumulative_sizes, strict=True):
-                some = None if indices is None else [i - start for i in indices if start <= i < end]
-                self._collect(part, some, found, depth + 1)
+                here = None if indices is None else [i - start for i in indices if start <= i < end]
+                self._collect(part, here, found, depth + 1, None)
                 start = end
         else:
             marks = bytearray(b"\1" * length if indices is None else length)
             for index in indices or ():
                 marks[index] = 1
-            number = self.number(dataset)
+            number = self.number(dataset, holder)
             found[number] = found.get(number, 0) | int.from_bytes(marks, "little")
 
     # --- data sets with equal samples --------------------------------------------------------------------------

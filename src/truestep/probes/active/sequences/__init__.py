@@ -2,5 +2,6 @@
 
 targets, ahead   the model reads the tokens that it is to predict
 ends             the position that is read holds nothing of most samples
+masks            attention reads the padding, and not the tokens
 padding          padding at the end of a row changes its result
 """

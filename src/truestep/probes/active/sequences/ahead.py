@@ -83,7 +83,7 @@ def _is_sequence(value: Any, torch: Any) -> bool:
 def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
     """Return the arguments with tokens that the targets repeat: at the same, the next or the previous position."""
     flat, found = target.reshape(-1), []
-    if int((flat >= 0).sum()) < max(_LEAST_TARGETS, len(flat) // 2):
+    if int((flat >= 0).sum()) < _LEAST_TARGETS:  # a masked language model has few
         return []
     for path, value in sequences(call, torch).items():
         equal: list[tuple[float, Tokens]] = []

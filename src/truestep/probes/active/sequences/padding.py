@@ -15,7 +15,7 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.active.influence import same
 from truestep.probes.active.trial import Trial
 
-_SEED = 5_678_911
+_SEED, _OTHER_SEED = 5_678_911, 1_198_765
 _LEAST_LENGTH = 4
 _LEAST_ROWS = 2
 _LEAST_SHARE = 0.05
@@ -65,9 +65,12 @@ def padding(trial: Trial) -> Padding | None:
             raise Refused("its arguments have the positions in different dimensions")
         whole = {path: one.index_select(0, rows.to(one.device)) for path, one in alike.items()}
         shorter = {path: _shorter(one, length, trimmed) for path, one in whole.items()}
+        shorter |= {path: whole[path] - trimmed for path, one in alike.items() if _counts_padding(one, length)}
         before, after = (trial.run(_SEED, call.replaced(values)) for values in (whole, shorter))
         if not same(before, trial.run(_SEED, call.replaced(whole))):
             raise Refused("its results for the same batch and seed differ")
+        if not same(before, trial.run(_OTHER_SEED, call.replaced(whole))):
+            raise Refused("its results are random, and there are fewer draws for shorter samples")
         every = [float((one - one.mean(0)).abs().max()) for one in trial.run(_SEED)]
         found = _differences(every, before, after, len(rows))
         if not found:
@@ -113,6 +116,11 @@ def _is_ambiguous(tensors: dict[Path, Any], samples: int, length: int) -> bool:
         or (one.dim() > 1 and length in one.shape and one.shape[0] != samples)
         for one in tensors.values()
     )
+
+
+def _counts_padding(value: Any, length: int) -> bool:
+    """Return True for lengths of samples that are all that of the batch: the padding counts, and is cut from them."""
+    return value.dim() == 1 and not value.is_floating_point() and bool((value == length).all())
 
 
 def _shorter(value: Any, length: int, trimmed: int) -> Any:

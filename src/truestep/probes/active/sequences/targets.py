@@ -130,7 +130,8 @@ class TargetsRead:
                         continue
                     with restored_states.kept(scene.torch):
                         trial = Trial(scene, copy_of(module, scene), made.call)
-                        found.append((tokens, False, look(trial, tokens, loss.classes, loss.whole)))
+                        whole = loss.whole and not bool((loss.target < 0).any())
+                        found.append((tokens, False, look(trial, tokens, loss.classes, whole)))
         except Refused as refused:
             reason = f"the model was not checked: {refused}"
             scene.emit(CheckSkipped(check="targets", reason=reason))

@@ -9,5 +9,6 @@ label_values: values of targets
 own_targets: targets that are the input of their loss
 paired_scores: scores between samples, with partners as classes
 target_range: targets beyond the reach of predictions
+transcripts: inputs and targets of the CTC loss
 target_sums: sums of the targets of regressions and binary losses
 """

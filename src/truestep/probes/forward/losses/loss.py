@@ -24,6 +24,7 @@ from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.paired_scores import score_partners
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
+from truestep.probes.forward.losses.transcripts import Transcripts
 from truestep.seams.divided import is_divided
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
@@ -43,6 +44,7 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 _REDUCED = ("mean", "sum", "batchmean")
 _ROUNDING = 1e-3
 _LOOKS = 3
+_LARGEST = 1 << 22
 _CLOSE = 32
 """Calls of a site that are examined in full; later ones are at sampled steps only."""
 
@@ -67,6 +69,7 @@ class LossProbe(Probe):
                 self._replace(stack, functions, name, kind)
         for name in _TORCH_SEAMS:
             self._replace(stack, self.scene.torch, name, name)
+        Transcripts(self.scene).install(stack)
 
     def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
         original = getattr(functions, name)
@@ -124,6 +127,9 @@ class LossProbe(Probe):
         sums = None
         if kind == "cross_entropy" and sampled and ranks[0] == 2 and classes > 1:
             sums = self._sums_to_one(site, input)
+        blank = None
+        if kind == "cross_entropy" and sampled and grad and ranks[0] == ranks[1] + 1 > 1 and classes > 1:
+            blank = self._blank(site, input, target, ignored_index(args, kwargs))
         values = ""
         if kind in _OF_LOG_PROBABILITIES and sampled and ranks[0] > 1:
             values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
@@ -149,6 +155,7 @@ class LossProbe(Probe):
             sums_to_one=sums,
             broadcast=broadcast,
             viewed=viewed(node, kind, tuple(input.shape)) if sampled and grad else None,
+            blank=blank,
             reduction=reduction,
             grad=grad,
         )
@@ -249,6 +256,18 @@ class LossProbe(Probe):
         if not self._may_look(site, input):
             return None
         return input.detach()[(0,) * (input.dim() - 2)][:8].float()
+
+    def _blank(self, site: object, input: Any, target: Any, ignored: int) -> int | None:
+        """Return the number of rows with zeros alone that count, at equal distances; None if they may not be read."""
+        if not self._may_look((site, "blank"), input) or target.is_floating_point() or input.numel() > _LARGEST:
+            return None
+        rows = input.detach().movedim(1, -1).flatten(0, -2)
+        counted = target.detach().reshape(-1) != ignored
+        at = ((rows == 0).all(1) & counted).nonzero().flatten()
+        if not 1 < len(at) <= len(rows) // 2:
+            return 0
+        gaps = at.diff()
+        return len(at) if bool((gaps == gaps[0]).all()) else 0
 
     def _sums_to_one(self, site: object, input: Any) -> bool | None:
         rows = self._rows(site, input)
