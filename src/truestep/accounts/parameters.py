@@ -51,6 +51,8 @@ class Parameters(Account[int]):
         self._stepped: set[int] = set()
         self.ran: dict[int, ev.LayerRan] = {}
         """Parameters of layers that ran inside of a model call with gradients."""
+        self.twins: dict[tuple[int, ...], ev.TwinIdle] = {}
+        """Parameters of layers that did not run, while another one of their kind ran in two places."""
         self.zero: set[int] = set()
         """Parameters of optimizers that had gradients of zeros only."""
         self.loaded: dict[int, Site | None] = {}
@@ -77,6 +79,8 @@ class Parameters(Account[int]):
             case ev.LayerRan():
                 for parameter in event.parameters:
                     self.ran.setdefault(parameter, event)
+            case ev.TwinIdle():
+                self.twins.setdefault(event.parameters, event)
             case ev.StateLoaded():
                 for parameter in event.parameters:
                     if parameter not in self.moved:

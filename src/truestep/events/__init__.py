@@ -87,6 +87,7 @@ from truestep.events._forward import (
     OutputsCompared,
     PlainTensorKept,
     SampleUsed,
+    TwinIdle,
     UnregisteredModuleCalled,
 )
 from truestep.events._losses import (
@@ -290,6 +291,7 @@ __all__ = [
     "TargetsMatched",
     "TargetsTrained",
     "TermsRead",
+    "TwinIdle",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",
