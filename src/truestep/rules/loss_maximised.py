@@ -176,11 +176,11 @@ class LossMaximised(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for (model, scored), pair in self._pairs.items() if event.how == "finished" else ():
-            trained = all(
+            both = all(
                 not run.weights.moved.isdisjoint(run.models[one].parameters) if one in run.models else False
                 for one in (model, scored)
             )
-            if trained and pair.is_one_way(self._beside[model]):
+            if both and pair.is_one_way(self._beside[model]):
                 self._one_way(model, scored, pair, run)
         if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
             return
@@ -209,8 +209,7 @@ class LossMaximised(Rule):
         way = "larger" if own.up else "smaller"
         draft = self.report(
             other.loss,
-            f"`{judge}` and `{maker}` do not oppose each other: "
-            f"both make the scores of the results of `{maker}` {way}",
+            f"`{judge}` and `{maker}` do not oppose each other: both make the scores of the results of `{maker}` {way}",
             run=run,
             label=f"trains `{maker}` to make them {way}",
             related=(Mark(own.loss, f"trains `{judge}` to do the same"),) if own.loss is not None else (),

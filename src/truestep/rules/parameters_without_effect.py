@@ -16,9 +16,9 @@ class ParametersWithoutEffect(Rule):
     ------------
     At the end of a run, looks for trainable parameters that an optimizer holds, that have kept their first values
     although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
-    parameter was read as a number. Reports also a layer that never ran, if in each call of its module another one of its
-    kind and shape ran in two places; layers with gradients that were zero in every element at each sampled
-    step: their output is multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
+    parameter was read as a number. Reports also a layer that never ran, if another one of its kind and shape ran in two
+    places of its module; layers with gradients that were zero in every element at each sampled step: their output is
+    multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
 
     Why it matters
     --------------
@@ -44,8 +44,8 @@ class ParametersWithoutEffect(Rule):
     Known false alarms
     ------------------
     A layer that runs for its output alone, such as a head that is read and not trained. Not reported: other layers that
-    never ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models of
-    installed libraries, frozen parameters, and runs that did not finish.
+    never ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models
+    of installed libraries, frozen parameters, and runs that did not finish.
 
     References
     ----------

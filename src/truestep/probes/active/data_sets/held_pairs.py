@@ -66,18 +66,27 @@ class HeldPairs:
             return None
         for other in others:
             size, *same = shapes[id(other.value)] or (0,)
-            if other.value is samples.value or same != form or size < rows or str(other.value.dtype) != str(samples.value.dtype):
+            if (
+                other.value is samples.value
+                or same != form
+                or size < rows
+                or str(other.value.dtype) != str(samples.value.dtype)
+            ):
                 continue
             known = keys_of(self._scene, other.value)
             if known is None or not differ(torch, known):
                 continue
             places, found = Table(torch, other, known).places(torch, keys)
-            columns = [one for one in others if one.owner == other.owner and _is_column(shapes[id(one.value)], size, size)]
+            columns = [
+                one for one in others if one.owner == other.owner and _is_column(shapes[id(one.value)], size, size)
+            ]
             if columns and float(found.double().mean()) >= _KNOWN:
                 return self._judged(other, columns, labels[0], (places, found), size)
         return None
 
-    def _judged(self, table: Held, columns: list[Held], labels: Held, places: tuple[Any, Any], size: int) -> RowsPaired | None:
+    def _judged(
+        self, table: Held, columns: list[Held], labels: Held, places: tuple[Any, Any], size: int
+    ) -> RowsPaired | None:
         """Return the event of labels that are those of the samples, or of other rows of the same array."""
         given, unlike = as_tensor(self._scene, labels.value), ""
         rows, known = places

@@ -118,7 +118,7 @@ class Pairs:
 def _rows_of(value: Any) -> Any:
     """Return the whole rows of the table that a tensor is some columns of, such as `y` for ``y[:, 0]``; else itself."""
     base, rows = value._base, len(value)
-    if base is None or base.requires_grad or not 1 < base.dim() or not base.is_contiguous():
+    if base is None or base.requires_grad or not base.dim() > 1 or not base.is_contiguous():
         return value
     step = base.stride(0)
     first, place = divmod(value.storage_offset() - base.storage_offset(), step) if step else (0, 0)
