@@ -56,7 +56,7 @@ class Parameters(Account[int]):
         self.zero: set[int] = set()
         """Parameters of optimizers that had gradients of zeros only."""
         self.loaded: dict[int, Site | None] = {}
-        """Parameters that got their values from a state dict before they moved, with the line of the load."""
+        """Parameters that got their values from a state dict before their optimizer's first step, with its line."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
@@ -83,7 +83,8 @@ class Parameters(Account[int]):
                 self.twins.setdefault(event.parameters, event)
             case ev.StateLoaded():
                 for parameter in event.parameters:
-                    if parameter not in self.moved:
+                    held = self.objects.held_by.get(parameter, ())
+                    if parameter not in self.moved and self._stepped.isdisjoint(held):
                         self.loaded.setdefault(parameter, event.site)
             case ev.ParameterMet(trainable=False):
                 self.frozen.add(event.parameter)

@@ -24,7 +24,7 @@ class TargetsOfOtherSamples(Rule):
     pairs two parts of its batches that then belong together in another way, although each part has the same rows.
 
     Compares the samples and the labels that a data set holds with the tables that they were taken from. Reports samples
-    of some rows with the labels of others: of the first ones, or the same labels in another order.
+    of some rows with the labels of the first ones.
 
     Why it matters
     --------------

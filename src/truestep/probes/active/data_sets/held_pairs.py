@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -51,6 +52,7 @@ class HeldPairs:
             scene.emit(event)
 
     def _compared(self, held: list[Held], others: list[Held]) -> RowsPaired | None:
+        """Return the event of a data set with samples and one number for each, if both are in tables of variables."""
         torch = self._scene.torch
         shapes = {id(one.value): shape_of(torch, one.value) for one in (*held, *others)}
         wide = [one for one in held if math.prod(shapes[id(one.value)][1:]) > 1]
@@ -59,55 +61,45 @@ class HeldPairs:
         samples = max(wide, key=lambda one: math.prod(shapes[id(one.value)]))
         rows, *form = shapes[id(samples.value)]
         labels = [one for one in held if one.value is not samples.value and _is_column(shapes[id(one.value)], rows)]
-        if rows < _LEAST_ROWS or len(labels) != 1:
-            return None
-        keys = keys_of(self._scene, samples.value)
+        keys = keys_of(self._scene, samples.value) if rows >= _LEAST_ROWS and len(labels) == 1 else None
         if keys is None or not differ(torch, keys):
             return None
+        unlike = None
         for other in others:
             size, *same = shapes[id(other.value)] or (0,)
-            if (
-                other.value is samples.value
-                or same != form
-                or size < rows
-                or str(other.value.dtype) != str(samples.value.dtype)
-            ):
-                continue
-            known = keys_of(self._scene, other.value)
+            alike = same == form and str(other.value.dtype) == str(samples.value.dtype)
+            known = keys_of(self._scene, other.value) if alike and size > rows else None
             if known is None or not differ(torch, known):
                 continue
             places, found = Table(torch, other, known).places(torch, keys)
-            columns = [
-                one for one in others if one.owner == other.owner and _is_column(shapes[id(one.value)], size, size)
-            ]
-            if columns and float(found.double().mean()) >= _KNOWN:
-                return self._judged(other, columns, labels[0], (places, found), size)
-        return None
+            beside = [one for one in others if one.owner == other.owner or one.value is labels[0].value]
+            for one in beside if float(found.double().mean()) >= _KNOWN else ():
+                if _is_column(shapes[id(one.value)], size, size):
+                    equal = self._are_equal(one, labels[0], places[found], found)
+                    event = RowsPaired(table=other.name, other=one.name, rows=size, equal=bool(equal))
+                    if equal:
+                        return replace(event, stored=self._scene.loader)
+                    unlike = event if equal is False else unlike
+        return unlike and replace(unlike, stored=self._scene.loader)
 
-    def _judged(
-        self, table: Held, columns: list[Held], labels: Held, places: tuple[Any, Any], size: int
-    ) -> RowsPaired | None:
-        """Return the event of labels that are those of the samples, or of other rows of the same array."""
-        given, unlike = as_tensor(self._scene, labels.value), ""
-        rows, known = places
-        for one in columns:
-            column = as_tensor(self._scene, one.value)
-            if column is None or given is None:
-                continue
-            column, mine = column.reshape(-1), given.reshape(-1)[: len(rows)]
-            own = column[rows]
-            if bool((own == mine)[known].all()):
-                unlike = ""
-                break
-            elsewhere = bool((column[: len(mine)] == mine).all()) or bool((own.sort()[0] == mine.sort()[0]).all())
-            if elsewhere and float((own != mine)[known].double().mean()) >= _LEAST_OTHERS:
-                unlike = unlike or one.name
-        else:
-            if not unlike:
-                return None
-        loader = self._scene.loader
-        other = unlike or columns[0].name
-        return RowsPaired(table=table.name, other=other, rows=size, equal=not unlike, stored=loader)
+    def _are_equal(self, column: Held, labels: Held, places: Any, found: Any) -> bool | None:
+        """Return True for the labels at some places of a column, False for those of its first rows, None for others.
+
+        Args:
+            column: an array with a number for each row of a table.
+            labels: the array of the data set.
+            places: rows of its samples in the table.
+            found: True for each sample with such a row.
+        """
+        expected, given = as_tensor(self._scene, column.value), as_tensor(self._scene, labels.value)
+        if expected is None or given is None:
+            return None
+        expected, given = expected.reshape(-1), given.reshape(-1)[: len(found)]
+        own = expected[places] == given[found]
+        if bool(own.all()):
+            return True
+        first = bool((expected[: len(given)] == given).all())
+        return False if first and 1 - float(own.double().mean()) >= _LEAST_OTHERS else None
 
 
 def _is_column(shape: tuple[int, ...], least: int, most: int | None = None) -> bool:
