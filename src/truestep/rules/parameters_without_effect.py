@@ -151,7 +151,7 @@ def _counts(parameter: int, optimizer: int, run: Progress) -> bool:
 
 
 def _never_ran(parameter: int, run: Progress) -> bool:
-    """Return True for an idle parameter of an optimizer whose layer, written by the user, was never called."""
+    """Return True for an idle parameter of an optimizer if its layer was never called, in a model of the program."""
     met = run.parameters.get(parameter)
     model = run.models.get(met.model or 0) if met is not None else None
     idle = run.weights.idle(parameter) and parameter not in run.weights.ran

@@ -1,4 +1,4 @@
-"""Scores of one number for each sample: in which direction a loss moves them, and whose results were scored."""
+"""Scores of one number for each sample: the direction in which a loss moves them, and the model that made what they score."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pushes:
         """The latest results of models, with the number of the model."""
 
     def origin(self, module: Any, model: int, frame: Any) -> tuple[int, bool]:
-        """Return the model whose result a model is called on, 0 for other inputs; and True for one with its graph."""
+        """Return the model that made the input of another one, 0 if none did; and True for an input with its graph."""
         try:
             call = called(module, frame)
         except Refused:

@@ -40,7 +40,7 @@ class Twins:
             self._runs[id(module)] = self._runs.get(id(module), 0) + 1
 
     def ran(self, layer: Any, site: Site | None) -> None:
-        """Record the place that calls a layer with parameters of its own."""
+        """Record the place that calls a layer with parameters."""
         first, other = self._places.get(id(layer), (site, None))
         self._places[id(layer)] = first, site if other is None and site != first else other
 
@@ -70,5 +70,5 @@ class Twins:
 
 
 def _form(layer: Any) -> tuple[type, list[tuple[str, tuple[int, ...]]]]:
-    """Return the class of a layer with the shapes of its own parameters."""
+    """Return the class of a layer with the shapes of its parameters."""
     return type(layer), [(name, tuple(one.shape)) for name, one in layer._parameters.items() if one is not None]
