@@ -338,7 +338,7 @@ class ResultPushed(Event):
     costly: ClassVar[bool] = True
     model: int
     scored: int = 0
-    """The model whose result was scored; 0 for other inputs."""
+    """The model that made the input of the scores; 0 for other inputs."""
     tracked: bool = False
     """True if that result has its graph: its model gets a gradient as well."""
     up: bool | None = None

@@ -51,7 +51,7 @@ class RowsPaired(Event):
     made: Site | None = None
     """Line that makes the target."""
     stored: int | None = None
-    """Loader whose data set holds both, taken from the tables before the training; None for those of a batch."""
+    """Loader of the data set that holds both, taken from the tables before the training; None for a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -130,7 +130,7 @@ class LossMaximised(Rule):
         self._lines: dict[Site | None, _Line] = {}
         self._maximize: set[bool] = set()
         self._pairs: dict[tuple[int, int], _Pair] = defaultdict(_Pair)
-        """Model, and the one that made what it scores, to the losses on the scores."""
+        """Model, and the one before it, to the losses on the scores."""
         self._beside: dict[int, dict[int, set[bool]]] = defaultdict(dict)
         """Model to the steps and directions of its scores of other samples."""
 

@@ -65,7 +65,7 @@ class _Followed:
     leaning: Leaning | None = None
     """Direction of its gradient."""
     origin: tuple[int, bool] = (0, False)
-    """Model whose result it was computed from, and True if with its graph."""
+    """Model that made its input, and True if with its graph."""
     push: Any = None
     """Bounds and size of the gradient of one score for each sample."""
 

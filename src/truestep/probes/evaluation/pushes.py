@@ -1,4 +1,4 @@
-"""Scores of one number for each sample: the direction in which a loss moves them, and the model that made what they score."""
+"""Scores of one number for each sample: the direction in which a loss moves them, and the model before them."""
 
 from __future__ import annotations
 
