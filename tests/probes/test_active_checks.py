@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from truestep.config import Options
 from truestep.events import CheckSkipped, Event, SampleReadAgain, SamplesCompared
+from truestep.probes.active.data_sets.reads import shared
 from truestep.supervision import Session
 
 COUNTS = {"calls": 0}
@@ -258,3 +259,54 @@ def test_data_sets_with_the_same_switch_on_are_related(train: Switched, evaluati
     (read,) = [event for event in events if isinstance(event, SampleReadAgain)]
     assert bool(read.beside) is beside
     assert evaluation.augment or not read.differ
+
+
+class Noise:
+    """A random transform."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.size * torch.randn(x.shape)
+
+
+class Flip(Noise):
+    """Another one."""
+
+
+class Changed(Dataset[Any]):
+    """Samples that transforms change."""
+
+    def __init__(self, *transforms: Noise) -> None:
+        self.x = torch.randn(12, 5, 3)
+        for place, transform in enumerate(transforms):
+            setattr(self, f"transform{place}", transform)
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        x = self.x[index]
+        for name, transform in vars(self).items():
+            x = transform(x) if name.startswith("transform") else x
+        return x, index % 2
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluation", "beside"),
+    [
+        ((Noise(1.0),), (Noise(1.0),), (1,)),
+        ((Noise(1.0), Flip(0.5)), (Noise(1.0),), (1,)),
+        ((Noise(1.0),), (Noise(0.5),), ()),
+        ((Noise(1.0),), (Flip(1.0),), ()),
+        ((Noise(1.0),), (Noise(1.0), Flip(0.5)), ()),
+    ],
+    ids=["alike", "a part", "other settings", "another class", "more"],
+)
+def test_transforms_that_were_built_alike_are_one(train: Any, evaluation: Any, beside: tuple[int, ...]) -> None:
+    data = Changed(*evaluation)
+    assert shared(data, [(1, Changed(*train))]) == beside
+    own = Changed(*evaluation)
+    own.__dict__ |= {"x": data.x, "transform0": data.__dict__["transform0"]}
+    assert shared(data, [(1, own)]) == (1,)

@@ -88,6 +88,27 @@ def test_targets_of_the_same_and_of_other_rows() -> None:
     assert {pair.equal for pair in of(RowsPaired, indexed(index, y[:50]))} == {False}
 
 
+def of_columns(own: bool) -> list[Event]:
+    """Return the events of a training on one column of targets that have several."""
+    x = table()[0]
+    boxes = torch.rand(ROWS, 4)
+    index = torch.randperm(ROWS)[:50]
+    model = nn.Linear(5, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(3):
+            chosen = boxes[index] if own else boxes[:50]
+            F.mse_loss(model(x[index])[:, 0], chosen[:, 1]).backward()
+            optimizer.step()
+    return events
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_column_of_targets_stands_for_their_rows(own: bool) -> None:
+    pairs = of(RowsPaired, of_columns(own))
+    assert {(pair.other, pair.equal) for pair in pairs} == {("boxes", own)}
+
+
 def test_targets_that_are_made_for_the_batch_are_from_no_table() -> None:
     events = indexed(torch.randperm(ROWS)[:50], (torch.arange(50) + 1) % 3)
     assert of(RowsRead, events)

@@ -274,3 +274,12 @@ def test_flattened_maps_of_classes_are_named(right: bool) -> None:
     with capture_events() as events:
         nn.functional.cross_entropy(rows, torch.zeros(24, dtype=torch.long))
     assert [event.viewed for event in losses(events)] == [None if right else ((2, 5, 3, 4), (24, 5))]
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_flattened_maps_of_which_some_positions_are_chosen_are_named(right: bool) -> None:
+    maps, chosen = torch.randn(2, 5, 3, 4, requires_grad=True) * 1, torch.arange(24) % 3 > 0
+    rows = maps.permute(0, 2, 3, 1).reshape(-1, 5) if right else maps.reshape(-1, 5)
+    with capture_events() as events:
+        nn.functional.cross_entropy(rows[chosen], torch.zeros(16, dtype=torch.long))
+    assert [event.viewed for event in losses(events)] == [None if right else ((2, 5, 3, 4), (24, 5))]

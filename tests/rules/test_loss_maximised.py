@@ -9,6 +9,7 @@ from truestep.events import (
     OptimizerStepped,
     ParameterMet,
     ParametersUnchanged,
+    ResultPushed,
     RunEnded,
     Site,
     StateLoaded,
@@ -87,3 +88,51 @@ def test_another_value_is_not_called_clear(function, outcome):
 
 def test_loaded_weights_are_quiet():
     assert not found(FALLING, StateLoaded(site=OTHER, parameters=(1, 2)), **NEGATIVE)
+
+
+JUDGE = ModelMet(model=2, name="judge", parameters=(3,))
+MAKER = ModelMet(model=1, name="maker", parameters=(1,))
+BOTH_MOVED = ParametersUnchanged(parameters=(), steps=10, moved=(1, 3))
+
+
+def push(scored=0, **more):
+    return ResultPushed(model=2, scored=scored, **{"size": 0.5, "loss": LINE if scored else OTHER} | more)
+
+
+def in_turns(own=False, other=False, real=True, rounds=3, beside=(), size=0.5, moved=BOTH_MOVED):
+    """Return the findings on a model that scores the results of another one; the values are the directions."""
+    scores = [push(up=real)] if real is not None else []
+    first = [*scores, push(1, up=own), OptimizerStepped(optimizer=2)]
+    second = [*beside, push(1, tracked=True, up=other, size=size, loss=SECOND), STEP]
+    return judge(LossMaximised, [MAKER, JUDGE, *(first + second) * rounds, moved])
+
+
+SECOND = Site("train.py", 40, 8)
+
+
+def test_two_models_that_move_scores_in_the_same_direction_are_found_at_the_second_loss():
+    (finding,) = in_turns()
+    assert finding.primary.site == SECOND
+    assert [mark.site for mark in finding.related] == [LINE]
+    assert "both make the scores of the results of `maker` smaller" in finding.message
+    (finding,) = in_turns(own=True, other=True, real=False)
+    assert finding.message.endswith("larger")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"other": True},
+        {"own": None},
+        {"other": None},
+        {"real": False},
+        {"real": None},
+        {"rounds": 2},
+        {"beside": [push(up=True)]},
+        {"size": 1.5},
+        {"moved": ParametersUnchanged(parameters=(3,), steps=10, moved=(1,))},
+    ],
+    ids=["opposed", "own-both", "other-both", "real-alike", "no-real", "few", "both-scored", "far-target", "fixed"],
+)
+def test_models_that_oppose_each_other_or_share_a_loss_are_quiet(facts):
+    assert in_turns(**facts) == []

@@ -11,6 +11,7 @@ from truestep.events import (
     Site,
     StateLoaded,
     TapeRead,
+    TwinIdle,
 )
 from truestep.findings import Confidence
 from truestep.rules.parameters_without_effect import ParametersWithoutEffect
@@ -95,7 +96,7 @@ def test_one_of_several_like_blocks_is_quiet():
 
 
 def test_loaded_and_frozen_layers_are_quiet():
-    assert found(more=[StateLoaded(model=1, parameters=(3, 4))]) == []
+    assert found(met=[*MET, StateLoaded(model=1, parameters=(3, 4))]) == []
     assert found(more=[ParametersUnchanged(parameters=(), moved=(1, 2), frozen=(3, 4), steps=12)]) == []
 
 
@@ -103,3 +104,27 @@ def test_short_and_broken_runs_and_idle_optimizers_are_quiet():
     assert found(steps=9) == []
     assert found(how="crashed") == []
     assert found(moved=()) == []
+
+
+TWIN = TwinIdle(parameters=(3, 4), name="side", twin="body", first=INNER, site=USED)
+
+
+def test_a_layer_that_never_ran_is_found_where_another_one_ran_in_its_place():
+    (finding,) = found(side=None, more=[TWIN])
+    assert finding.primary.site == USED
+    assert finding.message == "`side` never ran, and `body` ran in two places"
+    assert [mark.site for mark in finding.related] == [INNER]
+
+
+def test_a_layer_that_ran_later_or_that_no_optimizer_holds_is_quiet():
+    assert found(more=[TWIN], reached=(1, 2, 3, 4), moved=(1, 2, 3, 4)) == []
+    assert found(side=None) == []
+    built = OptimizerBuilt(optimizer=1, name="opt", parameters=(1, 2), site=BUILT)
+    assert found(side=None, more=[TWIN], met=[*MET[:-1], built]) == []
+    installed = ModelMet(model=1, name="net", parameters=(1, 2, 3, 4), installed=True, site=CALLED)
+    assert found(side=None, more=[TWIN], met=[*MET[:-2], installed, MET[-1]]) == []
+
+
+def test_weights_that_are_loaded_after_the_training_are_no_excuse():
+    (finding,) = found(more=[StateLoaded(model=1, parameters=(1, 2, 3, 4))])
+    assert finding.primary.site == UNUSED

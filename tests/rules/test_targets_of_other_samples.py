@@ -1,4 +1,4 @@
-from truestep.events import CollatedAgain, PartnersScored, RowsPaired, Site
+from truestep.events import CollatedAgain, LoaderMet, PartnersScored, RowsPaired, Site
 from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
 from truestep.testing import judge
 
@@ -88,3 +88,23 @@ def test_partners_of_a_contrastive_loss_that_are_others():
     assert "at its own row" in finding.cost
     for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
         assert found(*score(*seen)) == []
+
+
+MADE = Site("train.py", 8)
+
+
+def stored(*, equal):
+    return RowsPaired(table="images", other="labels", rows=450, equal=equal, stored=1)
+
+
+def test_a_data_set_with_the_labels_of_other_samples_is_found_at_its_loader():
+    met = LoaderMet(loader=1, name="train_loader", site=MADE)
+    (finding,) = found(met, stored(equal=False))
+    assert finding.primary.site == MADE
+    assert "`train_loader`" in finding.message
+    assert finding.help == "index `labels` and `images` with the same indices"
+    assert found(met, stored(equal=True)) == []
+
+
+def test_a_data_set_says_nothing_of_the_batches():
+    assert len(found(LoaderMet(loader=1, name="train_loader", site=MADE), stored(equal=True), *[pair()] * 3)) == 1

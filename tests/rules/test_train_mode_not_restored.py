@@ -115,3 +115,24 @@ def test_a_run_that_never_sets_a_mode_is_not_observed():
 
 def test_eval_mode_set_again_for_the_training_itself_is_quiet():
     assert judge(TrainModeNotRestored, [*MET, *train(), *[OFF, LOOK, OFF, *train(False) * 3] * 3]) == []
+
+
+def turns(training, alone=()):
+    """Return the events of two optimizers in turns: the first model is called once, before both steps."""
+    first, own, other = train(training), [BackwardEnded(), OptimizerStepped(optimizer=1)], OptimizerStepped(optimizer=3)
+    return [*first[:2], other, *alone, *own]
+
+
+OTHER = ModelMet(model=2, name="judge", parameters=(9,))
+
+
+def test_a_model_that_is_called_once_for_two_optimizers_is_found():
+    evaluation = [OFF, LOOK]
+    (finding,) = judge(TrainModeNotRestored, [*MET, OTHER, *turns(True) * 2, *evaluation, *turns(False) * 3])
+    assert finding.primary.site == TRAIN
+    assert judge(TrainModeNotRestored, [*MET, OTHER, *turns(True) * 2, *evaluation, ON, *turns(True) * 3]) == []
+
+
+def test_calls_that_wait_for_a_step_end_with_the_mode():
+    events = [*MET, OTHER, *turns(True) * 2, OFF, LOOK, *turns(False, alone=[ON, *train()[:1]]) * 3]
+    assert judge(TrainModeNotRestored, events) == []

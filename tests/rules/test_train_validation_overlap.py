@@ -175,9 +175,12 @@ def test_an_evaluation_that_was_clean_before_its_samples_were_trained_on_is_no_e
     assert len(found(first, shared(), second)) == 1
 
 
-def test_an_evaluation_that_could_not_be_compared_is_quiet():
-    assert found(shared(), ModelCalled(model=1, loader=3, grad=False, tracked=False)) == []
-    assert found(shared(), ModelCalled(model=1, grad=False, tracked=False)) == []
+@pytest.mark.parametrize("loader", [3, None])
+def test_an_evaluation_without_a_name_is_quiet_beside_one_that_could_not_be_compared(loader):
+    unnamed = [MET[0], LoaderMet(loader=2, name="part"), MET[2], *TRAINED, CALLED, shared()]
+    other = ModelCalled(model=1, loader=loader, grad=False, tracked=False)
+    assert judge(TrainValidationOverlap, [*unnamed, other]) == []
+    assert len(judge(TrainValidationOverlap, unnamed)) == 1
 
 
 def test_a_loader_made_again_in_each_epoch_is_the_same_evaluation():
@@ -233,6 +236,15 @@ def test_a_validation_on_training_samples_is_found_beside_a_clean_test():
     called = [ModelCalled(model=1, loader=number, tracked=False) for number in (5, 6)]
     (finding,) = judge(TrainValidationOverlap, [*MET, *loaders, *TRAINED, *called, shared(5, **WHOLE), clean])
     assert finding.message == "100 of the 100 samples of `val_loader` were trained on"
+
+
+def test_a_validation_in_which_a_part_was_trained_on_is_found_beside_a_test_that_was_not_compared():
+    loaders = [LoaderMet(loader=5, name="val_loader"), LoaderMet(loader=6, name="test_loader")]
+    called = [ModelCalled(model=1, loader=number, tracked=False) for number in (5, 6)]
+    (finding,) = judge(TrainValidationOverlap, [*MET, *loaders, *TRAINED, *called, shared(5)])
+    assert finding.message == "80 of the 100 samples of `val_loader` were trained on"
+    loaders[0] = LoaderMet(loader=5, name="part")
+    assert judge(TrainValidationOverlap, [*MET, *loaders, *TRAINED, *called, shared(5)]) == []
 
 
 def test_an_evaluation_that_is_not_compared_is_not_observed():

@@ -51,10 +51,12 @@ class Parameters(Account[int]):
         self._stepped: set[int] = set()
         self.ran: dict[int, ev.LayerRan] = {}
         """Parameters of layers that ran inside of a model call with gradients."""
+        self.twins: dict[tuple[int, ...], ev.TwinIdle] = {}
+        """Parameters of layers that did not run, while another one of their kind ran in two places."""
         self.zero: set[int] = set()
         """Parameters of optimizers that had gradients of zeros only."""
         self.loaded: dict[int, Site | None] = {}
-        """Parameters that got their values from a state dict before they moved, with the line of the load."""
+        """Parameters that got their values from a state dict before their optimizer's first step, with its line."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
@@ -77,9 +79,12 @@ class Parameters(Account[int]):
             case ev.LayerRan():
                 for parameter in event.parameters:
                     self.ran.setdefault(parameter, event)
+            case ev.TwinIdle():
+                self.twins.setdefault(event.parameters, event)
             case ev.StateLoaded():
                 for parameter in event.parameters:
-                    if parameter not in self.moved:
+                    held = self.objects.held_by.get(parameter, ())
+                    if parameter not in self.moved and self._stepped.isdisjoint(held):
                         self.loaded.setdefault(parameter, event.site)
             case ev.ParameterMet(trainable=False):
                 self.frozen.add(event.parameter)

@@ -25,6 +25,7 @@ from truestep.events._active import (
     PlainStateSaved,
     ResultCompared,
     ResultDifferentiated,
+    ResultPushed,
     SampleReadAgain,
     SamplesCompared,
     SamplesShared,
@@ -87,6 +88,7 @@ from truestep.events._forward import (
     OutputsCompared,
     PlainTensorKept,
     SampleUsed,
+    TwinIdle,
     UnregisteredModuleCalled,
 )
 from truestep.events._losses import (
@@ -260,6 +262,7 @@ __all__ = [
     "ReplicaWrapped",
     "ResultCompared",
     "ResultDifferentiated",
+    "ResultPushed",
     "ResultRowsScored",
     "RowsEqual",
     "RowsEqualled",
@@ -292,6 +295,7 @@ __all__ = [
     "TargetsTrained",
     "TermsRead",
     "TranscriptsRead",
+    "TwinIdle",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",

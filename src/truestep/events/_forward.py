@@ -230,6 +230,25 @@ class LayerRan(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TwinIdle(Event):
+    """In a call of a model at a sampled step, a layer ran in two places, and another one of its kind in none.
+
+    Both have the same shapes and are parts of the same module, which ran fewer times than the layer.
+    """
+
+    absent: ClassVar[str] = "no model call"
+    parameters: tuple[int, ...]
+    """Those of the layer that did not run."""
+    name: str
+    """Its name in the model."""
+    twin: str
+    """Name of the layer that ran in two places."""
+    first: Site | None = None
+    site: Site | None = None
+    """The two places, in the order in which they ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampleUsed(Event):
     """At a sampled backward: the loss reaches a module behind ``sample()``, and the distribution by another way."""
 

@@ -50,6 +50,8 @@ class RowsPaired(Event):
     """Line of the call or loss."""
     made: Site | None = None
     """Line that makes the target."""
+    stored: int | None = None
+    """Loader of the data set that holds both, taken from the tables before the training; None for a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

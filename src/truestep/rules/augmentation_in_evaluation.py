@@ -18,8 +18,9 @@ class AugmentationInEvaluation(Rule):
     ------------
     Reads the first samples from a copy of the evaluation's data set several times. Reports inputs
     that change between reads while their label stays the same, if the training reads other samples through the same
-    data set (`random_split`), the same transform, or another data set of the same class with the same switch on: an
-    attribute such as ``augment`` that is True, and without which the copy no longer changes its samples.
+    data set (`random_split`), the same transform or one that was built alike, or another data set of the same class
+    with the same switch on: an attribute such as ``augment`` that is True, and without which the copy no longer changes
+    its samples.
 
     Why it matters
     --------------

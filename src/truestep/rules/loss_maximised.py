@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 
-from truestep.events import Event, LossRead, OptimizerBuilt, RunEnded, Site
+from truestep.events import Event, LossRead, OptimizerBuilt, ResultPushed, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
@@ -13,6 +14,9 @@ _LEAST_FALLS = 0.75
 """Least share of the changes of a loss that are falls, if it falls without a bound."""
 _UNBOUND = 1000
 """Fall of a loss below zero, as a multiple of its first value, from which nothing bounds it."""
+_LEAST_PUSHES, _MOST_PUSHES = 3, 64
+_ALIKE = 2.5
+"""Largest ratio of the gradients of two losses with one target: those of a squared error show its distance."""
 _MOVED = ("trained", "moved by hand")
 _NAMES = {
     "NllLoss": "the cross entropy",
@@ -39,6 +43,33 @@ class _Line:
     """Number of values that differ from the one before, and of those that are less."""
 
 
+@dataclass(slots=True)
+class _Pair:
+    """The losses on the scores that one model gives to the results of another one, with their steps."""
+
+    own: list[tuple[int, ResultPushed]] = field(default_factory=list)
+    """Of results without their graph: they train the model that scores."""
+    other: list[tuple[int, ResultPushed]] = field(default_factory=list)
+    """Of results with their graph: they train the model that made them."""
+
+    def is_one_way(self, beside: dict[int, set[bool]]) -> bool:
+        """Return True if both losses move the scores in one direction, and the first those of other samples back.
+
+        Args:
+            beside: step to the directions of the scores of other samples.
+        """
+        pushes = [push for _, push in (*self.own, *self.other)]
+        if min(len(self.own), len(self.other)) < _LEAST_PUSHES or len({push.up for push in pushes}) > 1:
+            return False
+        up = pushes[0].up
+        if up is None or any(beside.get(step, {not up}) != {not up} for step, _ in self.own):
+            return False
+        back = sum(step in beside for step, _ in self.own)
+        alone = all(step not in beside for step, _ in self.other)
+        own, other = (sum(push.size for _, push in some) / len(some) for some in (self.own, self.other))
+        return alone and 2 * back > len(self.own) and own <= _ALIKE * other <= _ALIKE**2 * own
+
+
 class LossMaximised(Rule):
     """A loss is made larger: the optimizer follows its negative, or a value that falls without a bound.
 
@@ -49,6 +80,10 @@ class LossMaximised(Rule):
     sign of the factor; ``maximize=True`` of an optimizer changes it. Reports a run with one line of backward passes, if
     the factor was negative at each of them, at the end of the run. Also reports a loss that falls to a thousand times
     its first value below zero.
+
+    Also follows models that score the results of another one with one number for each sample. Reports two models that
+    are trained in turns if both losses always move these scores in the same direction, while the scores of other
+    samples are moved back: the labels of one loss are exchanged, and the models do not oppose each other.
 
     Why it matters
     --------------
@@ -86,7 +121,7 @@ class LossMaximised(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "loss"
-    watches = (LossRead, OptimizerBuilt)
+    watches = (LossRead, OptimizerBuilt, ResultPushed)
     needs = (LossRead, steps(_LEAST_STEPS), FINISHED)
     leads_to = ("nan-or-inf", "update-exceeds-weights", "output-ignores-input", "loss-never-changes")
 
@@ -94,6 +129,10 @@ class LossMaximised(Rule):
         super().__init__()
         self._lines: dict[Site | None, _Line] = {}
         self._maximize: set[bool] = set()
+        self._pairs: dict[tuple[int, int], _Pair] = defaultdict(_Pair)
+        """Model, and the one before it, to the losses on the scores."""
+        self._beside: dict[int, dict[int, set[bool]]] = defaultdict(dict)
+        """Model to the steps and directions of its scores of other samples."""
 
     def unobserved(self, run: Progress) -> str:
         shown = any(line.first.function for line in self._lines.values()) or self._drafts
@@ -103,7 +142,21 @@ class LossMaximised(Rule):
         return super().suspected() or any(line.maximised == line.reads > 0 for line in self._lines.values())
 
     def observe(self, event: Event, run: Progress) -> None:
-        self._add(event, 1)
+        if isinstance(event, ResultPushed):
+            self._push(event, run.step)
+        else:
+            self._add(event, 1)
+
+    def _push(self, event: ResultPushed, step: int) -> None:
+        """Enter a loss on scores."""
+        if not event.scored:
+            if event.up is not None and len(self._beside[event.model]) < _MOST_PUSHES:
+                self._beside[event.model].setdefault(step, set()).add(event.up)
+            return
+        pair = self._pairs[event.model, event.scored]
+        pushes = pair.other if event.tracked else pair.own
+        if len(pushes) < _MOST_PUSHES:
+            pushes.append((step, event))
 
     def again(self, event: Event, times: int) -> None:
         self._add(event, times)
@@ -122,6 +175,13 @@ class LossMaximised(Rule):
                 line.last = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
+        for (model, scored), pair in self._pairs.items() if event.how == "finished" else ():
+            both = all(
+                not run.weights.moved.isdisjoint(run.models[one].parameters) if one in run.models else False
+                for one in (model, scored)
+            )
+            if both and pair.is_one_way(self._beside[model]):
+                self._one_way(model, scored, pair, run)
         if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
             return
         fates = _MOVED if run.optimizers else (*_MOVED, "unread")  # updates by hand, which no optimizer reads
@@ -141,6 +201,25 @@ class LossMaximised(Rule):
             falls = line.falls >= _LEAST_FALLS * line.changes > 0 and not line.first.function
             if falls and last < -_UNBOUND * max(1.0, abs(first)):
                 self._found(line, f"the loss falls without a bound, from {first:.3g} to {last:.3g}", run)
+
+    def _one_way(self, model: int, scored: int, pair: _Pair, run: Progress) -> None:
+        """Report two models that are trained to move the scores of one's results in the same direction."""
+        (_, own), (_, other) = pair.own[0], pair.other[0]
+        judge, maker = run.model_name(model), run.model_name(scored)
+        way = "larger" if own.up else "smaller"
+        draft = self.report(
+            other.loss,
+            f"`{judge}` and `{maker}` do not oppose each other: both make the scores of the results of `{maker}` {way}",
+            run=run,
+            label=f"trains `{maker}` to make them {way}",
+            related=(Mark(own.loss, f"trains `{judge}` to do the same"),) if own.loss is not None else (),
+            cost=f"in {len(pair.own)} and {len(pair.other)} passes that were read, each score was moved this way",
+            help=f"give the results of `{maker}` opposite labels in the two losses",
+            unit="losses read",
+            key=(model, scored),
+        )
+        draft.count = draft.total = len(pair.own) + len(pair.other)
+        draft.first_step = pair.own[0][0]
 
     def _found(self, line: _Line, message: str, run: Progress) -> None:
         built = next((one for one in run.optimizers.values() if True in self._maximize), None)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from truestep.accounts._account import amount
-from truestep.events import Event, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead
+from truestep.events import Event, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead, TwinIdle
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
@@ -16,8 +16,9 @@ class ParametersWithoutEffect(Rule):
     ------------
     At the end of a run, looks for trainable parameters that an optimizer holds, that have kept their first values
     although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
-    parameter was read as a number. Reports also layers with gradients that were zero in every element at each sampled
-    step: their output is multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
+    parameter was read as a number. Reports also a layer that never ran, if another one of its kind and shape ran in two
+    places of its module; layers with gradients that were zero in every element at each sampled step: their output is
+    multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
 
     Why it matters
     --------------
@@ -42,9 +43,9 @@ class ParametersWithoutEffect(Rule):
 
     Known false alarms
     ------------------
-    A layer that runs for its output alone, such as a head that is read and not trained. Not reported: layers that never
-    ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models of
-    installed libraries, frozen parameters, and runs that did not finish.
+    A layer that runs for its output alone, such as a head that is read and not trained. Not reported: other layers that
+    never ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models
+    of installed libraries, frozen parameters, and runs that did not finish.
 
     References
     ----------
@@ -71,6 +72,9 @@ class ParametersWithoutEffect(Rule):
                 self._all(optimizer, sorted(held), run)
             elif not run.weights.moved.isdisjoint(held):
                 self._judge(optimizer, [p for p in sorted(held) if _counts(p, optimizer, run)], run)
+        for numbers, twin in run.weights.twins.items():
+            if all(_never_ran(number, run) for number in numbers):
+                self._left_out(twin, run)
 
     def _all(self, optimizer: int, held: list[int], run: Progress) -> None:
         """Report an optimizer without a gradient other than zero: nothing is trained."""
@@ -89,6 +93,21 @@ class ParametersWithoutEffect(Rule):
         draft.count = draft.total = len(held)
         draft.first_step = None
         draft.cost = f"the {run.step} steps trained nothing"
+
+    def _left_out(self, twin: TwinIdle, run: Progress) -> None:
+        """Report a layer that never ran, while another one ran in its place."""
+        draft = self.report(
+            twin.site,
+            f"`{twin.name}` never ran, and `{twin.twin}` ran in two places",
+            run=run,
+            label=f"runs `{twin.twin}` again",
+            related=(Mark(twin.first, "its first place"),) if twin.first is not None else (),
+            help=f"call `{twin.name.rpartition('.')[2]}` in one of the two places, or delete it",
+            unit="layers",
+            key=(twin.first, twin.site, twin.name.rpartition(".")[2]),
+        )
+        draft.total = draft.first_step = None
+        draft.cost = f"its {amount(len(twin.parameters), 'parameter')} kept their first values"
 
     def _judge(self, optimizer: int, idle: list[int], run: Progress) -> None:
         built = run.optimizers[optimizer].site if optimizer in run.optimizers else None
@@ -129,6 +148,14 @@ def _counts(parameter: int, optimizer: int, run: Progress) -> bool:
         return False
     twins = [p for p in model.parameters if p in run.parameters and _kind(run.parameters[p]) == _kind(met)]
     return all(run.weights.idle(p) for p in twins)
+
+
+def _never_ran(parameter: int, run: Progress) -> bool:
+    """Return True for an idle parameter of an optimizer if its layer was never called, in a model of the program."""
+    met = run.parameters.get(parameter)
+    model = run.models.get(met.model or 0) if met is not None else None
+    idle = run.weights.idle(parameter) and parameter not in run.weights.ran
+    return idle and bool(run.held_by.get(parameter)) and model is not None and not model.installed
 
 
 def _kind(met: ParameterMet) -> tuple[object, ...]:

@@ -23,6 +23,9 @@ class TargetsOfOtherSamples(Rule):
     Calls the collate function of a loader again, on copies of the same samples in another order. Reports it if a loss
     pairs two parts of its batches that then belong together in another way, although each part has the same rows.
 
+    Compares the samples and the labels that a data set holds with the tables that they were taken from. Reports samples
+    of some rows with the labels of the first ones.
+
     Why it matters
     --------------
     The model is trained with targets that say nothing about its inputs, and learns their frequencies. No shape is
@@ -99,6 +102,10 @@ class TargetsOfOtherSamples(Rule):
             self._scored(event, run)
         if not isinstance(event, RowsPaired):
             return
+        if event.stored is not None:
+            if not event.equal:
+                self._held(event, run)
+            return
         key = event.site, event.other
         if event.equal:
             self._equal.add(event.other)
@@ -127,6 +134,22 @@ class TargetsOfOtherSamples(Rule):
             key=key,
         )
         draft.count = draft.total = count
+
+    def _held(self, event: RowsPaired, run: Progress) -> None:
+        """Report a data set that was built from the samples and the labels of different rows."""
+        loader = run.loaders.get(event.stored or 0)
+        draft = self.report(
+            None if loader is None else loader.site,
+            f"the data set of `{run.loader_name(event.stored or 0)}` has the rows of `{event.table}` "
+            f"with the values of other rows of `{event.other}`",
+            run=run,
+            label="reads samples with the labels of others",
+            cost=f"both have {event.rows:,} rows, and the data set was given different ones of each",
+            help=f"index `{event.other}` and `{event.table}` with the same indices",
+            unit="data sets",
+            key=(event.stored, event.other),
+        )
+        draft.count = 1
 
     def _collated(self, pair: tuple[str, ...], event: CollatedAgain, run: Progress) -> None:
         one, two = pair

@@ -19,6 +19,9 @@ from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.steps import modes
 from truestep.syntax import Program, Suspicion
 
+_MOST_CALLS = 64
+"""Calls of a model that wait for the step of its optimizer."""
+
 
 @dataclass(slots=True)
 class _Model:
@@ -146,9 +149,16 @@ class TrainModeNotRestored(Rule):
                 if self._backward:
                     for number, model in self._models.items():
                         self._trained(number, model, event, run)
-                for model in self._models.values():
-                    model.calls.clear()
+                for number, model in self._models.items():
+                    if len(model.calls) > _MOST_CALLS or not self._waits(number, event.optimizer, run):
+                        model.calls.clear()
                 self._backward = False
+
+    def _waits(self, number: int, optimizer: int, run: Progress) -> bool:
+        """Return True if a model has its own optimizer, which steps later: its result is used in two losses."""
+        met = run.models.get(number)
+        owners = set().union(*(run.held_by.get(p, ()) for p in met.parameters)) if met is not None else set()
+        return bool(owners) and optimizer not in owners
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         """Name the line that set eval mode; raise the confidence for first values, unless it was set only once."""

@@ -173,7 +173,7 @@ class TrainValidationOverlap(Rule):
             turning = any(_is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
             held_out = _is_held_out(shared, run) or (_leaks(shared) and is_held_out(run.loader_name(loader)))
             named = held_out and not turning  # an evaluation on other samples does not mend this one
-            if loader not in self._trained and not others and (named or not clean):
+            if loader not in self._trained and (named or not (clean or others)):
                 self._found(loader, shared, run)
         for loader, shared in self._compared.items() if clean else ():
             if _is_the_training(shared, run) and loader not in self._trained | self._leaking.keys() and not others:

@@ -33,6 +33,7 @@ from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
+from truestep.probes.active.data_sets.held_pairs import HeldPairs
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
@@ -74,6 +75,7 @@ class ActiveProbe(Probe):
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
         self._stored = StoredSamples(scene, self._aside)
+        self._held_pairs = HeldPairs(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
@@ -248,6 +250,7 @@ class ActiveProbe(Probe):
                     self._batch.read(model, made.found[0].places, made.found[0].form[0])
                 self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
                 self._stored.look(made.found, self._data.latest(), frame, site)
+                self._held_pairs.look(self._data.latest(), frame)
             elif given and not scene.torch.is_grad_enabled():
                 frames, found = self._rows.evaluation(model, site, frame, given, self._data.part())
                 if all(one.table.rows == len(one.keys) for one in found):  # the batch itself

@@ -20,6 +20,7 @@ from truestep.probes.active.rows.tables import arrays, shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.evaluation.chosen import ChosenRows, Leaning, arguments, column_of, leaning
+from truestep.probes.evaluation.pushes import Pushes, push
 from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.probes.forward.results import call_at
 from truestep.seams.refs import Ref
@@ -63,6 +64,10 @@ class _Followed:
     """Rows and columns with a gradient that is not zero."""
     leaning: Leaning | None = None
     """Direction of its gradient."""
+    origin: tuple[int, bool] = (0, False)
+    """Model that made its input, and True if with its graph."""
+    push: Any = None
+    """Bounds and size of the gradient of one score for each sample."""
 
 
 class ResultGradients:
@@ -76,6 +81,7 @@ class ResultGradients:
     def __init__(self, scene: Scene, chosen: ChosenRows) -> None:
         self._scene = scene
         self._chosen = chosen
+        self._pushes = Pushes(scene)
         self._step = -1
         self._passes = 0
         self._followed: list[_Followed] = []
@@ -107,6 +113,8 @@ class ResultGradients:
                 place = int(tensor.output_nr)
                 one = _Followed(Ref(module), model, part, site, step, len(tensor) == batch, place, asked)
                 if first:
+                    one.origin = self._pushes.origin(module, model, frame)
+                    self._pushes.returned(model, tensor)
                     first, one.column = False, column_of(tensor)
                     one.given = arguments(frame, self._scene.torch, len(tensor))
                 self._followed.append(one)
@@ -137,6 +145,7 @@ class ResultGradients:
                     alive = _alive(given.detach()) if has_values(given) else None
                     if alive is not None and one.given is not None:
                         one.leaning = leaning(given.detach(), one.column)
+                        one.push = push(scene.torch, given)
                     one.alive = alive if one.alive is None or alive is None else one.alive | alive
             except Exception:
                 scene.fail()
@@ -153,6 +162,9 @@ class ResultGradients:
         self._passes += 1
         for one in self._followed:
             alive, one.alive = one.alive, None
+            pushed, one.push = one.push, None
+            if pushed is not None:
+                self._pushes.emit(one.model, one.origin, pushed, loss)
             if alive is not None:
                 self._read(one, alive, loss)
 

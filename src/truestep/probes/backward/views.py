@@ -6,6 +6,7 @@ from itertools import permutations
 from typing import Any
 
 _VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
+_CHOICE = "IndexBackward0"
 _OF_CLASSES = ("nll_loss", "cross_entropy")
 _MOST = 5
 Shape = tuple[int, ...]
@@ -30,7 +31,12 @@ def scrambles(before: Shape, after: Shape) -> bool:
 
 
 def viewed(node: Any, kind: str, shape: Shape) -> tuple[Shape, Shape] | None:
-    """Return the shapes before and after a view of the input of a loss that mixes its positions; None without one."""
+    """Return the shapes before and after a view of the input of a loss that mixes its positions; None without one.
+
+    The view may be followed by a choice of rows, as of the positions that count.
+    """
+    if node is not None and node.name() == _CHOICE and tuple(node._saved_self_sym_sizes)[1:] == shape[1:]:
+        node, shape = node.next_functions[0][0], tuple(node._saved_self_sym_sizes)
     if node is None or node.name() not in _VIEWS:
         return None
     before = tuple(node._saved_self_sym_sizes)

@@ -12,5 +12,6 @@ libraries      functions of numpy, math and scikit-learn that are repeated
 values         values of the repeated statements, and the operations that are repeated
 function_ends  values that a function computes at the end of an evaluation, and returns
 chosen         rows of one result that the loss and the evaluation choose
+pushes         directions in which a loss moves scores of one number for each sample
 rows           rows of a tensor of samples that are selected
 """

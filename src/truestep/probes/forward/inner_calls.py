@@ -10,17 +10,19 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.embeddings.reads import EmbeddingReads
 from truestep.probes.forward.model import Model, where
 from truestep.probes.forward.norms import Norms
+from truestep.probes.forward.twins import Twins
 from truestep.probes.gradients.plain_tensors import PlainTensors
 
 
 class InnerCalls:
-    """Emits `LayerRan` and `UnregisteredModuleCalled`, and of embeddings `EmbeddingRead`."""
+    """Emits `LayerRan`, `TwinIdle` and `UnregisteredModuleCalled`, and of embeddings `EmbeddingRead`."""
 
     def __init__(self, scene: Scene, norms: Norms) -> None:
         self._scene = scene
         self._norms = norms
         self._module = scene.torch.nn.Module
         self._plain = PlainTensors(scene)
+        self._twins = Twins(scene)
         self._embeddings = EmbeddingReads(scene)
         self._evaluated: tuple[int, Any] = 0, None
         """Number of the model of the current evaluation, and its weak reference."""
@@ -45,6 +47,7 @@ class InnerCalls:
         self._norms.begin(model.number, args)
         self._plain.look(model.number, module)
         self._scene.draws.passed(module, args)
+        self._twins.begin(module)
         self._own(module)
         self._embeddings.begin(module, args)
         if self._embeddings.is_one(module):
@@ -53,6 +56,7 @@ class InnerCalls:
     def end(self, model: int, module: Any) -> None:
         """Handle the end of such a call."""
         self._embeddings.end(model, module)
+        self._twins.end(module)
 
     def evaluates(self, model: Model, site: Site | None, args: tuple[Any, ...]) -> bool:
         """Handle the start of a call without gradients; return True if the calls inside of it are to be handled."""
@@ -77,6 +81,7 @@ class InnerCalls:
         if args and type(module) in self._norms.kinds:
             self._norms.met(module, args[0])
         scene.draws.passed(module, args)
+        self._twins.called(module)
         if self._embeddings.is_one(module) and scene.torch.is_grad_enabled():
             self._embeddings.called(module, args, scene.sites.here(3))
         self._own(module, grad=scene.torch.is_grad_enabled())
@@ -114,6 +119,7 @@ class InnerCalls:
             return
         taken = ledger.forwarded if grad else ledger.without_grad
         numbers, places = [scene.hold(parameter).number for parameter in own], scene.sites.chain()
+        self._twins.ran(module, places[0] if places else None)
         for parameter, number in zip(own, numbers, strict=True):
             if parameter.requires_grad:
                 taken.setdefault(number, places)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from truestep.probes.active import restored_states
@@ -85,7 +86,7 @@ def _parts(sample: Any, torch: Any) -> tuple[Any, Any]:
 
 
 def shared(data: Any, others: Iterable[tuple[int, Any]], switch: str = "") -> tuple[int, ...]:
-    """Return the numbers of loaders of other samples with the same data set, the same transform, or the same switch."""
+    """Return the numbers of loaders of other samples with the same data set, transform, or switch."""
     base, mine = _base(data)
     transforms = _transforms(base)
     found = []
@@ -96,7 +97,7 @@ def shared(data: Any, others: Iterable[tuple[int, Any]], switch: str = "") -> tu
         if other_base is base:
             if mine is not None and its is not None and not set(mine) & set(its):
                 found.append(number)
-        elif transforms & _transforms(other_base) or (switch and _is_on(switch, base, other_base)):
+        elif _alike(transforms, _transforms(other_base)) or (switch and _is_on(switch, base, other_base)):
             found.append(number)
     return tuple(found)
 
@@ -118,7 +119,26 @@ def _base(data: Any) -> tuple[Any, list[int] | None]:
     return data, indices
 
 
-def _transforms(data: Any) -> set[int]:
-    """Return the ids of the callable attributes of a data set, which can transform its samples."""
+def _transforms(data: Any) -> dict[int, Any]:
+    """Return keys of the callable attributes of a data set, which can transform its samples, by their ids."""
     held = getattr(data, "__dict__", {}).values()
-    return {id(value) for value in held if callable(value) and not isinstance(value, type)}
+    return {id(value): _key(value, 0) for value in held if callable(value) and not isinstance(value, type)}
+
+
+def _alike(mine: dict[int, Any], others: dict[int, Any]) -> bool:
+    """Return True if two data sets share a transform, or if the first has only such as the other has, built alike."""
+    return not mine.keys().isdisjoint(others) or (bool(mine) and set(mine.values()) <= set(others.values()))
+
+
+def _key(value: Any, depth: int) -> Any:
+    """Return a key that is equal for one object, and for transforms of one class that were built alike."""
+    if isinstance(value, bool | int | float | str | bytes | type(None)):
+        return type(value), value
+    if type(value) in (tuple, list) and depth < _DEEP:
+        return type(value), tuple(_key(item, depth + 1) for item in value)
+    if type(value) is dict and depth < _DEEP:
+        return dict, tuple((_key(name, depth + 1), _key(item, depth + 1)) for name, item in value.items())
+    held = getattr(value, "__dict__", None)
+    if callable(value) and type(held) is dict and not isinstance(value, type | FunctionType) and depth < _DEEP:
+        return type(value), _key(held, depth + 1)
+    return id(value)

@@ -44,7 +44,7 @@ class Pairs:
             return None
         if shape_of(torch, value)[0] != len(self._inputs[0].places):
             return None
-        given = as_tensor(self._scene, value)
+        given = as_tensor(self._scene, _rows_of(value))
         if given is None:
             return None
         given = given.reshape(len(given), -1).double()
@@ -113,6 +113,19 @@ class Pairs:
             if int(index.min()) >= 0 and int(index.max()) < most and not bool((index == places).all()):
                 found.append(index)
         return found
+
+
+def _rows_of(value: Any) -> Any:
+    """Return the whole rows of the table that a tensor is some columns of, such as `y` for ``y[:, 0]``; else itself."""
+    base, rows = value._base, len(value)
+    if base is None or base.requires_grad or not base.dim() > 1 or not base.is_contiguous():
+        return value
+    step = base.stride(0)
+    first, place = divmod(value.storage_offset() - base.storage_offset(), step) if step else (0, 0)
+    inside = place + sum((size - 1) * stride for size, stride in zip(value.shape[1:], value.stride()[1:], strict=True))
+    if value.stride(0) != step or inside >= step or not 0 <= first <= len(base) - rows:
+        return value
+    return base[first : first + rows]
 
 
 def _rounded(column: Any, value: Any) -> Any:

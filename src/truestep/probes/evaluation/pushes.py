@@ -1,0 +1,75 @@
+"""Scores of one number for each sample: the direction in which a loss moves them, and the model before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import ResultPushed, Site
+from truestep.probes.active.call import called
+from truestep.probes.active.copies import Refused
+from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
+from truestep.seams.refs import Ref
+
+_MOST_RESULTS = 8
+
+
+class Pushes:
+    """Emits `ResultPushed`.
+
+    Args:
+        scene: the scene.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._made: list[tuple[int, Ref]] = []
+        """The latest results of models, with the number of the model."""
+
+    def origin(self, module: Any, model: int, frame: Any) -> tuple[int, bool]:
+        """Return the model that made the input of another one, 0 if none did; and True for an input with its graph."""
+        try:
+            call = called(module, frame)
+        except Refused:
+            return 0, False
+        for value in (*call.args, *call.kwargs.values()):
+            place = self._memory(value)
+            for other, ref in self._made if place else ():
+                if other != model and self._memory(ref()) == place:
+                    return other, bool(value.requires_grad)
+        return 0, False
+
+    def returned(self, model: int, tensor: Any) -> None:
+        """Record a result."""
+        self._made = [(model, Ref(tensor)), *self._made[: _MOST_RESULTS - 1]]
+
+    def emit(self, model: int, origin: tuple[int, bool], push: Any, loss: Site | None) -> None:
+        """Emit the direction of the gradient of a result."""
+        least, most, size = (float(one) for one in push.tolist())
+        up = most < 0
+        if up or least > 0:
+            self._scene.tell(
+                ResultPushed,
+                model=model,
+                scored=origin[0],
+                tracked=origin[1],
+                up=up,
+                size=float(f"{size:.2g}"),
+                loss=loss,
+            )
+        elif origin[0]:
+            self._scene.tell(ResultPushed, model=model, scored=origin[0], tracked=origin[1], loss=loss)
+
+    def _memory(self, value: Any) -> tuple[int, int] | None:
+        """Return the place of the values of a tensor in memory, and their number."""
+        if type(value) is not self._scene.torch.Tensor or not has_values(value) or not value.numel():
+            return None
+        return int(value.data_ptr()), int(value.numel())
+
+
+def push(torch: Any, gradient: Any) -> Any:
+    """Return the least, the largest and the mean size of the gradient of one score for each sample; None for others."""
+    if gradient.dim() > 1 and gradient.shape[1] != 1:
+        return None
+    values = gradient.detach()
+    return torch.stack([values.min(), values.max(), values.abs().mean()])
