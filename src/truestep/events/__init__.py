@@ -102,6 +102,7 @@ from truestep.events._losses import (
 )
 from truestep.events._objects import (
     DrawsRepeated,
+    FoldContinued,
     LoaderMet,
     ModelMet,
     OptimizerBuilt,
@@ -193,6 +194,7 @@ __all__ = [
     "FigureRead",
     "FirstNormRead",
     "FirstStatisticsUsed",
+    "FoldContinued",
     "ForwardCalledDirectly",
     "FreezeIgnored",
     "FrozenStepped",

@@ -20,6 +20,7 @@ _SEED = 3_456_711
 _LARGEST = 1 << 18
 _LEAST_ROWS = 8
 _MOST_FEATURES = 256
+_MOST_TARGETS = 64
 _LEAST_STEPS = 3
 _MOST_STEPS = 12
 _LEAST_SEEN = 96
@@ -45,17 +46,21 @@ class _Called:
 
 @dataclass(slots=True)
 class _Seen:
-    """Features of a model that were its targets in every batch, and these batches."""
+    """Features of a model that were a target of its in every batch, and these batches."""
 
     path: Path
     slopes: dict[int, float]
     """Feature to its change for a change of the target by one."""
+    of: int = 0
+    """Number of the target among several."""
     rows: list[tuple[Any, Any]] = field(default_factory=list)
     """Features and targets of each batch."""
 
 
 class TargetColumns:
     """Emits `TargetsCompared` for a target that is a feature, scaled or shifted.
+
+    Of several targets of each row, as of the next hours, a few must be features: most of them are in a reconstruction.
 
     Data of such a target by chance or on purpose are excluded by the other features: they predict the target in part,
     neither not at all, as in a test of a memory, nor fully, as in a series without noise.
@@ -90,11 +95,11 @@ class TargetColumns:
     def computed(self, site: Site | None, frame: FrameType, target: Any) -> None:
         """Handle a loss of training."""
         made, self._call = self._call, None
-        if made is None or not _LEAST_ROWS <= target.numel() <= _LARGEST or target.numel() != len(target):
+        if made is None or not _LEAST_ROWS <= target.numel() <= _LARGEST or not _are_targets(target):
             return
         try:
             with self._aside():
-                at = self._compare(made, target.detach().reshape(-1).double().cpu())
+                at = self._compare(made, target.detach().reshape(len(target), -1).double().cpu())
                 seen, module = self._seen.get(made.model), made.module()
                 if at is None or seen is None or module is None:
                     return
@@ -117,22 +122,22 @@ class TargetColumns:
         torch, model = self._scene.torch, made.model
         tables, seen = _tables(made.call, torch), self._seen.get(model)
         if seen is None:
-            found = ((path, _slopes(table, target)) for path, table in tables.items() if len(table) == len(target))
-            seen = next((_Seen(path, slopes) for path, slopes in found if slopes), None)
-        elif seen.path in tables and len(tables[seen.path]) == len(target):
-            slopes = _slopes(tables[seen.path], target)
+            found = ((path, _first(table, target)) for path, table in tables.items() if len(table) == len(target))
+            seen = next((_Seen(path, slopes, of=of) for path, (slopes, of) in found if slopes), None)
+        elif seen.path in tables and len(tables[seen.path]) == len(target) and seen.of < target.shape[1]:
+            slopes = _slopes(tables[seen.path], target[:, seen.of])
             same = {
                 at: slope
                 for at, slope in seen.slopes.items()
                 if at in slopes and abs(slopes[at] - slope) <= _OF_SLOPE * abs(slope)
             }
-            seen = _Seen(seen.path, same, seen.rows) if same else None
+            seen = _Seen(seen.path, same, seen.of, seen.rows) if same else None
         if seen is None or len(seen.rows) == _MOST_STEPS:
             self._done.add(model)
             self._seen.pop(model, None)
             return None
         self._seen[model] = seen
-        seen.rows.append((tables[seen.path], target))
+        seen.rows.append((tables[seen.path], target[:, seen.of]))
         if len(seen.rows) < _LEAST_STEPS or sum(len(rows) for _, rows in seen.rows) < _LEAST_SEEN:
             return None
         return min(seen.slopes) if self._is_leak(seen) else None
@@ -186,6 +191,19 @@ def _tables(call: Call, torch: Any) -> dict[Path, Any]:
         and 1 < value.numel() // len(value) <= _MOST_FEATURES
         and has_values(value)
     }
+
+
+def _are_targets(target: Any) -> bool:
+    """Return True for one number for each row, or several numbers with decimals."""
+    several = target.dim() == 2 and target.shape[1] <= _MOST_TARGETS and target.is_floating_point()
+    return bool(target.dim() and (target.numel() == len(target) or several))
+
+
+def _first(table: Any, targets: Any) -> tuple[dict[int, float], int]:
+    """Return the features that are one of the targets, if those of at most half of the targets are, and its number."""
+    found = [(slopes, of) for of, target in enumerate(targets.T) if (slopes := _slopes(table, target))]
+    few = len(targets.T) == 1 or 2 * len(found) <= len(targets.T)
+    return found[0] if found and few else ({}, 0)
 
 
 def _slopes(table: Any, target: Any) -> dict[int, float]:
