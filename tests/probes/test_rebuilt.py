@@ -148,6 +148,20 @@ def test_folds_by_a_variable_in_a_function_around_are_seen() -> None:
     assert sum(isinstance(event, FoldContinued) for event in events) == 2
 
 
+def test_stages_within_folds_are_not_folds() -> None:
+    model = nn.Linear(6, 6)
+    with capture_events() as events:
+        for _ in KFold().split(8):
+            loaded(model)
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+            train(model, torch.optim.Adam(model.parameters(), lr=0.001))
+        for _ in KFold().split(8):
+            model = nn.Linear(6, 6)
+            for rate in (0.01, 0.001):
+                train(model, torch.optim.Adam(model.parameters(), lr=rate))
+    assert not any(isinstance(event, FoldContinued) for event in events)
+
+
 def test_a_loop_over_epochs_has_no_folds() -> None:
     model = nn.Linear(6, 6)
     with capture_events() as events:

@@ -362,9 +362,9 @@ def _numbers_first(given: tuple[Any, ...], torch: Any) -> tuple[Any, ...]:
         given: the arguments of a call.
         torch: the module.
     """
-    first = given[0] if given else None
-    if len(given) < 2 or type(first) is not torch.Tensor or first.is_floating_point() or first.dim() > 2:
+    if len(given) < 2 or type(given[0]) is not torch.Tensor or given[0].is_floating_point() or given[0].dim() > 2:
         return given
+    first = given[0]
     for one in given[1:]:
         features = type(one) is torch.Tensor and one.is_floating_point() and one.dim() == 2 and one.shape[1] > 1
         if features and one.shape[:1] == first.shape[:1] and not one.requires_grad:

@@ -100,7 +100,7 @@ def tell_ensemble(scene: Scene, module: Any, model: int, frame: FrameType) -> No
         if around is None:
             return
         for name, value in variables(around).items():
-            held = list(value.values()) if type(value) is dict else value
+            held: Any = list(value.values()) if type(value) is dict else value
             if type(held) not in (list, tuple) or len(held) < 2 or any(one is not module for one in held):
                 continue
             if not _MEMBERS.isdisjoint(re.split(r"[\W_\d]+", name.lower())):

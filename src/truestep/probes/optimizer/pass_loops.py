@@ -50,15 +50,18 @@ def _is_over_slices(iterable: ast.expr) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def is_in_folds(places: tuple[Site, ...]) -> bool:
-    """Return True if a loop around one of the user's places on the stack goes over the folds of a cross-validation."""
-    return any(_is_over_folds(loop.iter, tree) for place in places for tree, loop in _loops_around(place))
-
-
-def _loops_around(site: Site) -> Iterator[tuple[ast.AST, _Loop]]:
-    tree = source.parsed(site.path)
-    for node in source.walk(tree) if tree is not None else ():
-        if tree is not None and isinstance(node, _Loop) and node.body[0].lineno <= site.line <= (node.end_lineno or 0):
-            yield tree, node
+    """Return True if the innermost loop around the user's places on the stack goes over folds of a cross-validation."""
+    for place in places:
+        tree = source.parsed(place.path)
+        around = [
+            node
+            for node in (source.walk(tree) if tree is not None else ())
+            if isinstance(node, ast.While | _Loop) and node.body[0].lineno <= place.line <= (node.end_lineno or 0)
+        ]
+        if around and tree is not None:
+            inner = max(around, key=lambda node: node.lineno)
+            return isinstance(inner, _Loop) and _is_over_folds(inner.iter, tree)
+    return False
 
 
 def _is_over_folds(iterable: ast.expr, tree: ast.AST, deep: int = 3) -> bool:
@@ -77,13 +80,17 @@ def _values(name: ast.expr, tree: ast.AST) -> Iterator[ast.expr]:
     """Yield what a file assigns to a variable or an attribute of this name."""
     wanted = getattr(name, "attr", getattr(name, "id", None))
     for node in source.walk(tree):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts, strict=False))
-            for one, value in pairs:
-                if wanted is not None and getattr(one, "attr", getattr(one, "id", "")) == wanted:
-                    yield value
+        if isinstance(node, ast.Assign):
+            pairs = [pair for target in node.targets for pair in _assigned(target, node.value)]
+            yield from (
+                value for one, value in pairs if wanted and getattr(one, "attr", getattr(one, "id", "")) == wanted
+            )
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
 
 
 def _is_splitter(value: ast.expr) -> bool:

@@ -31,6 +31,8 @@ class Rebuilt:
         """Optimizers that replaced another one; the values of those built once are not read."""
         self._began: dict[_Places, tuple[tuple[int, ...], list[list[str]]]] = {}
         """Stack of a construction in a loop over folds to the parameters, and their values before the first step."""
+        self._anew: set[int] = set()
+        """Parameters that an optimizer in such a loop got with other values than a fold before had left."""
         self.waiting: dict[int, _Places] = {}
         """Optimizers built in such a loop that have not stepped, with the stack of their construction."""
 
@@ -62,7 +64,9 @@ class Rebuilt:
         known, began = self._began.get(places, ((), []))
         if known != parameters:
             self._began[places] = parameters, now
-        elif _are_trained(began, now):
+        elif not _are_trained(began, now):
+            self._anew.update(parameters)
+        elif self._anew.isdisjoint(parameters):  # else a second stage of each fold
             self._scene.tell(FoldContinued, optimizer=panel.number, site=site)
 
     def stepped(self, panel: Panel) -> None:

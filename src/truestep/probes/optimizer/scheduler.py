@@ -211,7 +211,7 @@ class SchedulerProbe(Probe):
         self._steps_seen[number] = done
         metric, same, named, site = "", False, "", scene.site()
         if type(scheduler).__name__ == "ReduceLROnPlateau":
-            value = args[0] if args else kwargs.get("metrics")
+            value: Any = args[0] if args else kwargs.get("metrics")
             metric, same = self._metric(value)
             if metric in ("float", "tensor") and self._falls.setdefault(number, _Falls()).add(float(value)):
                 metric = "falling"

@@ -29,7 +29,7 @@ _LEAST_BITS = 64.0
 """Least information in a sequence, so that few of them are equal by chance."""
 _LEAST_BITS_OF_COLUMNS = 128.0
 """The same in samples with columns, such as the pixels of a picture, which depend on each other."""
-_LEAST_DIFFERENT, _DIFFERENT = 64, 0.97
+_LEAST_DIFFERENT, _DIFFERENT = 32, 0.97
 """Least number of samples, and share of different ones, by which those of several parts can be told apart."""
 _SEEDS = (21, 22)
 

@@ -151,14 +151,17 @@ class TargetColumns:
         other = [at for at in range(table.shape[1]) if at not in _slopes(table, target)]
         half = min(len(table) // 2, _MOST_ROWS)
         table, target = table[: 2 * half, other], target[: 2 * half]
-        if not other or half < len(other) + _LEAST_ROWS or not target[half:].var() > 0:
+        if not other or half < 2 * _LEAST_ROWS or not target[half:].var() > 0:
             return False
+        if len(other) > half - _LEAST_ROWS:  # of a long window those that are most like the target
+            near = torch.corrcoef(torch.cat([target[:half, None], table[:half]], 1).T)[0, 1:].abs().nan_to_num()
+            table = table[:, near.topk((half - _LEAST_ROWS) // 2).indices]
         table = (table - table.mean(0)) / table.std(0).clamp_min(_RIDGE)
         first, rest = table[:half], table[half:]
         one = torch.ones_like(table[:, :1])
         whole = torch.cat([table, one], 1)
         square = whole[:half].T @ whole[:half] + _RIDGE * torch.eye(
-            len(other) + 1, dtype=table.dtype, device=table.device
+            whole.shape[1], dtype=table.dtype, device=table.device
         )
         weights = torch.linalg.solve(square, whole[:half].T @ target[:half])
         guesses = whole[half:] @ weights, target[:half][torch.cdist(rest, first).argmin(1)]
