@@ -86,21 +86,21 @@ class KFold:
         return [(list(range(rows)), [fold]) for fold in range(3)]
 
 
-def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    for _ in range(3):
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int = 3) -> None:
+    for _ in range(steps):
         optimizer.zero_grad()
         model(torch.ones(2, 6)).square().sum().backward()
         optimizer.step()
 
 
-def in_folds(begin: Callable[[nn.Module], nn.Module], *, late: bool = False) -> list[FoldContinued]:
+def in_folds(begin: Callable[[nn.Module], nn.Module], *, late: bool = False, rate: float = 0.01) -> list[FoldContinued]:
     """Return the folds that go on, of a loop that begins each before, or after, its optimizer is built."""
     torch.manual_seed(0)
     model: nn.Module = nn.Linear(6, 6)
     with capture_events() as events:
         for _, _ in enumerate(KFold().split(8)):
             model = model if late else begin(model)
-            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
             if late:
                 begin(model)
             train(model, optimizer)
@@ -122,12 +122,14 @@ def loaded(model: nn.Module) -> nn.Module:
 
 def test_folds_that_go_on_with_their_weights_are_emitted() -> None:
     assert len(in_folds(lambda model: model)) == 2
+    assert len(in_folds(lambda model: model, rate=1.0)) == 2  # far from the first values
 
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("begin", [reset, loaded])
 def test_folds_with_first_weights_are_not(begin: Callable[[nn.Module], nn.Module], *, late: bool) -> None:
     assert not in_folds(begin, late=late)
+    assert not in_folds(begin, late=late, rate=1.0)
 
 
 def test_folds_with_a_new_model_or_a_copy_are_not() -> None:

@@ -128,7 +128,7 @@ def turned_term(root: Any) -> str:
 def _terms(root: Any) -> Iterator[tuple[Any, int]]:
     """Yield the operations that the terms of a sum were made by, and the sign of each, through means and factors.
 
-    A product of two terms is none of them; each negation is also yielded itself.
+    A product of two terms has no terms; each negation is also yielded itself.
     """
     queue = [(root, 1)]
     for _ in range(_MOST_TERMS):
@@ -235,7 +235,7 @@ def _entropy_of(node: Any) -> set[Any]:
 
 
 def _picked(root: Any) -> Iterator[Any]:
-    """Yield the operations whose results a loss picks a number of each row of: the log-probabilities of actions."""
+    """Yield the operations before those that pick a number of each row: they made the log-probabilities of actions."""
     seen = {root}
     queue = [root]
     while queue and len(seen) < _MOST_BELOW:

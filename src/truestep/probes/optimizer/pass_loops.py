@@ -77,7 +77,7 @@ def _is_over_folds(iterable: ast.expr, tree: ast.AST, deep: int = 3) -> bool:
 
 
 def _values(name: ast.expr, tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a file assigns to a variable or an attribute of this name."""
+    """Yield the values that a file assigns to a variable or an attribute of this name."""
     wanted = getattr(name, "attr", getattr(name, "id", None))
     for node in source.walk(tree):
         if isinstance(node, ast.Assign):

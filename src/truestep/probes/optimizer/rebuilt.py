@@ -33,6 +33,8 @@ class Rebuilt:
         """Stack of a construction in a loop over folds to the parameters, and their values before the first step."""
         self._anew: set[int] = set()
         """Parameters that an optimizer in such a loop got with other values than a fold before had left."""
+        self._kept: dict[int, int] = {}
+        """Optimizer in such a loop to the version of a parameter that the fold before has trained last."""
         self.waiting: dict[int, _Places] = {}
         """Optimizers built in such a loop that have not stepped, with the stack of their construction."""
 
@@ -55,16 +57,21 @@ class Rebuilt:
             return None
         now = self._now(panel, valued=number in self._again)
         self._again.discard(number)
-        return number if now[1:] == after[1:] else None
+        if now[1:] != after[1:]:
+            return None
+        if panel.number in self.waiting and _first_trains(panel):
+            self._kept[panel.number] = now[1]
+        return number
 
     def begins(self, panel: Panel, site: Site | None) -> None:
         """Handle the first step of an optimizer that a loop over folds has built: are its weights those of a fold?"""
         places, now = self.waiting.pop(panel.number), _values(panel)
         parameters = tuple(held.number for held in panel.everything)
         known, began = self._began.get(places, ((), []))
+        kept = self._kept.pop(panel.number, None) == self._now(panel, valued=False)[1]
         if known != parameters:
             self._began[places] = parameters, now
-        elif not _are_trained(began, now):
+        elif not (kept or _are_trained(began, now)):
             self._anew.update(parameters)
         elif self._anew.isdisjoint(parameters):  # else a second stage of each fold
             self._scene.tell(FoldContinued, optimizer=panel.number, site=site)
@@ -79,6 +86,11 @@ class Rebuilt:
         if parameter is None:
             return steps, -1, None
         return steps, version(parameter), one_value(parameter) if valued else None
+
+
+def _first_trains(panel: Panel) -> bool:
+    parameter = panel.everything[0].ref() if panel.everything else None
+    return parameter is not None and bool(parameter.requires_grad)
 
 
 def _values(panel: Panel) -> list[list[str]]:

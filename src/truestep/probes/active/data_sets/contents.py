@@ -30,7 +30,7 @@ _LEAST_BITS = 64.0
 _LEAST_BITS_OF_COLUMNS = 128.0
 """The same in samples with columns, such as the pixels of a picture, which depend on each other."""
 _LEAST_DIFFERENT, _DIFFERENT = 32, 0.97
-"""Least number of samples, and share of different ones, by which those of several parts can be told apart."""
+"""Least number of samples of several parts that are compared, and least share of different ones."""
 _SEEDS = (21, 22)
 
 
