@@ -72,6 +72,22 @@ class Backwards(Sampler[int]):
         return iter(range(99, -1, -1))
 
 
+class Parts(Rows):
+    """Rows of categories and numbers, each of few values."""
+
+    def __getitem__(self, index: int) -> Any:
+        row = self.x[index]
+        return (row[:2] > 0).long(), (row[2:] * 4).round(), self.y[index]
+
+
+class Named(Parts):
+    """The same in a dict."""
+
+    def __getitem__(self, index: int) -> Any:
+        codes, numbers, y = super().__getitem__(index)
+        return {"codes": codes, "numbers": numbers}, y
+
+
 def noise(row: torch.Tensor) -> torch.Tensor:
     return row + torch.randn(5)
 
@@ -87,14 +103,15 @@ def told(*pairs: tuple[Any, Any], anew: bool = False, again: bool = False) -> li
             if anew:
                 model.reset_parameters()
             optimizer = torch.optim.SGD(model.parameters(), 0.1) if again else optimizer
-            for x, y in train:
-                nn.functional.cross_entropy(model(x), y).backward()
+            for x, *_, y in train:
+                inputs = x if isinstance(x, torch.Tensor) and x.shape[1] == 5 else torch.zeros(len(y), 5)
+                nn.functional.cross_entropy(model(inputs), y).backward()
                 optimizer.step()
                 optimizer.zero_grad()
             model.eval()
             with torch.no_grad():
-                for x, _ in evaluation:
-                    model(x)
+                for x, *_ in evaluation:
+                    model(x if isinstance(x, torch.Tensor) and x.shape[1] == 5 else torch.zeros(4, 5))
             model.train()
     assert session.stop().internal_errors == ()
     skipped = [event for event in events if isinstance(event, CheckSkipped) and event.check == "overlap"]
@@ -152,11 +169,13 @@ def facts(event: Any) -> tuple[int, int, int, int, bool]:
         (loader(TensorDataset(X[:80], Y[:80])), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
         (loader(Rows(X[:80].numpy(), Y[:80].numpy())), loader(Rows(X[60:], 1 - Y[60:])), (40, 0, 40, 80, True)),
         (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
+        (loader(Parts(X[:80], Y[:80])), loader(Parts(X[60:], Y[60:])), (40, 20, 20, 60, True)),
+        (loader(Named(X[:80], Y[:80])), loader(Named(X[60:], Y[60:])), (40, 20, 20, 60, True)),
     ],
     ids=[
         "list", "parts-of-a-list", "texts", "words",
         "subsets", "split", "subset-of-a-subset", "samplers", "joined", "weights", "replacement", "through-functions",
-        "rows", "kinds", "other-labels", "random",
+        "rows", "kinds", "other-labels", "random", "categories and numbers", "dicts",
     ],
 )  # fmt: skip
 def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, int, int, int, bool]) -> None:
@@ -171,8 +190,9 @@ def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, i
         (loader(Rows(tuple(X[:80]), Y[:80], noise)), loader(Rows(X[60:], Y[60:])), "change each time"),
         (loader(Rows(X[:80], Y[:80], first=1)), loader(Rows(X.round(), Y)), "equal by chance"),
         (loader(TensorDataset(X.sign(), Y)), loader(TensorDataset(X[60:].sign(), Y[60:])), "equal by chance"),
+        (loader(Parts(X.sign(), Y)), loader(Parts(X[60:].sign(), Y[60:])), "equal by chance"),
     ],
-    ids=["sampler", "random", "round", "yes-or-no"],
+    ids=["sampler", "random", "round", "yes-or-no", "few categories"],
 )
 def test_what_cannot_be_compared_is_passed_over(train: Any, evaluation: Any, reason: str) -> None:
     (event,) = told((train, evaluation))

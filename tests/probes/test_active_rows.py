@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -56,6 +56,11 @@ def test_rows_of_a_tensor_by_index() -> None:
     assert {(read.table, read.rows, read.least, read.most) for read in reads} == {("x", ROWS, 3, 158)}
 
 
+class Sample(NamedTuple):
+    x: torch.Tensor
+    y: torch.Tensor
+
+
 class Buffer:
     def __init__(self, states: torch.Tensor) -> None:
         self.states = states
@@ -66,6 +71,8 @@ def held_as(form: str) -> list[Event]:
     held: Any = x.numpy().astype(np.float64)
     if form in ("list", "deque"):
         held = (list if form == "list" else deque)(zip(x, y, strict=True))
+    if form == "named tuples":
+        held = deque(map(Sample, x, y))
     if form == "object":
         held = Buffer(x)
     inputs, targets = x[20:60].clone(), y[20:60]
@@ -75,7 +82,7 @@ def held_as(form: str) -> list[Event]:
     return events
 
 
-@pytest.mark.parametrize("form", ["array", "list", "deque", "object"])
+@pytest.mark.parametrize("form", ["array", "list", "deque", "named tuples", "object"])
 def test_other_tables(form: str) -> None:
     (read,) = of(RowsRead, held_as(form))
     assert read.table.startswith("held")
@@ -233,3 +240,34 @@ def test_variables_that_nothing_reads_are_unused_parts_unless_their_word_is_read
         return train(lambda step: (x[25 * step : 25 * step + 25], y[:25]), after=x_test)
 
     assert {one.name for one in of(PartUnused, program(*table()))} == {"x_val"}
+
+
+class Mixed(nn.Module):
+    """Reads categories before numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(3, 4), nn.Linear(9, 3)
+
+    def forward(self, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.cat([self.embedding(codes).mean(1), numbers], 1))
+
+
+def train_on_codes_and_numbers() -> list[Event]:
+    x, y = table()
+    codes, model = torch.randint(0, 3, (ROWS, 2)), Mixed()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(4):
+            rows = torch.arange(10, 50)
+            F.cross_entropy(model(codes[rows], x[rows]), y[rows]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            model(codes[10:40], x[10:40])
+    return events
+
+
+def test_rows_of_categories_and_numbers_are_known_by_their_numbers() -> None:
+    events = train_on_codes_and_numbers()
+    assert {(read.table, read.least, read.most) for read in of(RowsRead, events)} == {("x", 10, 49)}
+    assert of(RowsEvaluated, events)[-1].hits == 30

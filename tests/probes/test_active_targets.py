@@ -169,3 +169,31 @@ def test_other_targets_are_not_compared() -> None:
 
     assert compared(Reader(both=True), classes) == []
     assert compared(Reader(both=True), masked) == []
+
+
+def windows(last: int, first: int, *, steps: int = 52) -> list[TargetsCompared]:
+    """Train on windows of eight values up to ``last``; the targets are four values of the series from ``first``."""
+    torch.manual_seed(0)
+    series = torch.randn(400).cumsum(0) * 0.3 + torch.randn(400) * 0.5
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    events: list[Any] = []
+    with Session(also=events.append) as session:
+        for _ in range(steps):
+            at = torch.randint(0, 380, (64, 1))
+            x, y = series[at + torch.arange(last - 8, last)], series[at + torch.arange(first, first + 4)]
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+    assert session.stop().internal_errors == ()
+    return [event for event in events if isinstance(event, TargetsCompared)]
+
+
+def test_one_of_several_targets_that_the_window_has_is_seen() -> None:
+    (event,) = windows(8, 7)
+    assert (event.column, event.reads) == (7, True)
+
+
+def test_windows_before_their_targets_and_reconstructions_are_quiet() -> None:
+    assert not windows(8, 8)
+    assert not windows(8, 4)  # all targets are in the window

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from truestep.events import CopyUnchanged
+from truestep.events import CopyUnchanged, ModelAliased
 from truestep.testing import capture_events
 
 
@@ -50,3 +51,36 @@ def test_copies_that_are_not_named(how: dict[str, Any]) -> None:
 
 def test_a_model_of_the_same_shapes_with_other_values_is_no_copy() -> None:
     assert not any(event.equal for event in named(30, other=nn.ReLU))
+
+
+def ensemble(members: Callable[[nn.Module], Any], *, eval: bool = True) -> list[ModelAliased]:
+    """Train a model, and call the members of an ensemble that a function makes of it."""
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(2):
+            net(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+        predict(members(net), eval=eval)
+    return [event for event in events if isinstance(event, ModelAliased)]
+
+
+def predict(models: Any, *, eval: bool) -> torch.Tensor:
+    with torch.no_grad():
+        members = models.values() if isinstance(models, dict) else models
+        return torch.stack([model.train(not eval)(torch.ones(2, 3)) for model in members]).mean(0)
+
+
+@pytest.mark.parametrize(
+    "members", [lambda net: [net] * 3, lambda net: (net, net, net), lambda net: {0: net, 1: net, 2: net}]
+)
+def test_an_ensemble_that_holds_one_model_is_emitted(members: Callable[[nn.Module], Any]) -> None:
+    (event,) = ensemble(members)
+    assert (event.name, event.times) == ("models", 3)
+
+
+def test_ensembles_of_several_models_and_of_draws_of_one_are_not() -> None:
+    assert not ensemble(lambda net: [net, nn.Linear(3, 1)])
+    assert not ensemble(lambda net: [net, copy.deepcopy(net)])
+    assert not ensemble(lambda net: [net])
+    assert not ensemble(lambda net: [net] * 3, eval=False)

@@ -15,6 +15,7 @@ from truestep.testing import capture_events
 
 LAYER = nn.Linear(4, 3)
 X, Y = torch.randn(8, 4), torch.arange(8) % 3
+WEIGHT, BIAS = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.randn(3))
 
 
 def losses(events: list[Event]) -> list[LossComputed]:
@@ -69,9 +70,26 @@ def test_what_made_the_input(make: object, origin: str, dim: int | None, sums: b
         (lambda x: x.sigmoid()[:5].clone().reshape(1, -1), "SigmoidBackward0"),
         (lambda x: x.sigmoid() * 2, "MulBackward0"),
         (lambda x: x, "AddmmBackward0"),
+        (lambda x: x @ WEIGHT + BIAS, "MmBackward0"),
+        (lambda x: torch.sparse.mm(torch.eye(8).to_sparse(), x) + BIAS, "MmBackward0"),
+        (lambda x: (x[None] @ WEIGHT + BIAS)[0, 2:], "MmBackward0"),
+        (lambda x: x @ WEIGHT + x, "AddBackward0"),
+        (lambda x: x.log_softmax(1) + BIAS, "AddBackward0"),
         (lambda x: x.sigmoid().detach(), ""),
     ],
-    ids=["sigmoid", "squeezed", "selected", "scaled", "logits", "detached"],
+    ids=[
+        "sigmoid",
+        "squeezed",
+        "selected",
+        "scaled",
+        "logits",
+        "by hand",
+        "sparse",
+        "several",
+        "sum",
+        "shifted",
+        "detached",
+    ],
 )
 def test_what_made_the_values(make: object, origin: str) -> None:
     with capture_events() as events:
@@ -92,11 +110,27 @@ CUBE = torch.randn(5, 3, 4)
         (lambda x: x[:3].log_softmax(0), Y[:3], "classes"),
         (lambda x: x, Y, ""),
         (lambda x: x.log_softmax(1)[:, :2], Y % 2, ""),
+        (lambda x: x.log_softmax(0)[Y[0] == Y], Y[Y[0] == Y], "batch"),
+        (lambda x: x.log_softmax(1)[Y[0] == Y], Y[Y[0] == Y], "classes"),
+        (lambda x: x.log_softmax(0)[:4][:, :2], Y[:4] % 2, ""),
         (lambda x: LAYER(CUBE.transpose(1, 2)[:, :, [0, 1, 2, 0]]).log_softmax(-1).flatten(0, 1), 20, "classes"),
         (lambda x: LAYER(CUBE.transpose(1, 2)[:, :, [0, 1, 2, 0]]).log_softmax(0).flatten(0, 1), 20, "batch"),
         (lambda x: LAYER(CUBE).transpose(1, 2).log_softmax(1), (5, 3), "classes"),
     ],
-    ids=["classes", "batch", "transposed", "square", "logits", "sliced", "flattened", "flattened batch", "positions"],
+    ids=[
+        "classes",
+        "batch",
+        "transposed",
+        "square",
+        "logits",
+        "sliced",
+        "nodes",
+        "nodes by classes",
+        "sliced nodes",
+        "flattened",
+        "flattened batch",
+        "positions",
+    ],
 )
 def test_what_a_softmax_ran_over(make: object, target: object, over: str) -> None:
     with capture_events() as events:

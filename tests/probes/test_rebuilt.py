@@ -1,11 +1,13 @@
 """Optimizers that are built again over the same parameters, with their values kept."""
 
+import copy
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch import nn
 
-from truestep.events import OptimizerBuilt, SchedulerBuilt
+from truestep.events import FoldContinued, OptimizerBuilt, SchedulerBuilt
 from truestep.testing import capture_events
 
 
@@ -75,3 +77,98 @@ def test_a_schedule_that_no_line_steps() -> None:
         later.step()
     made = [event for event in events if isinstance(event, SchedulerBuilt)]
     assert [(event.name, event.called) for event in made] == [("decay", False), ("later", True)]
+
+
+class KFold:
+    """The class of scikit-learn, as far as its name and `split` go."""
+
+    def split(self, rows: int) -> list[tuple[list[int], list[int]]]:
+        return [(list(range(rows)), [fold]) for fold in range(3)]
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int = 3) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.ones(2, 6)).square().sum().backward()
+        optimizer.step()
+
+
+def in_folds(begin: Callable[[nn.Module], nn.Module], *, late: bool = False, rate: float = 0.01) -> list[FoldContinued]:
+    """Return the folds that go on, of a loop that begins each before, or after, its optimizer is built."""
+    torch.manual_seed(0)
+    model: nn.Module = nn.Linear(6, 6)
+    with capture_events() as events:
+        for _, _ in enumerate(KFold().split(8)):
+            model = model if late else begin(model)
+            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+            if late:
+                begin(model)
+            train(model, optimizer)
+    return [event for event in events if isinstance(event, FoldContinued)]
+
+
+def reset(model: nn.Module) -> nn.Module:
+    model.reset_parameters()  # type: ignore[operator]
+    return model
+
+
+FIRST = nn.Linear(6, 6).state_dict()
+
+
+def loaded(model: nn.Module) -> nn.Module:
+    model.load_state_dict(FIRST)
+    return model
+
+
+def test_folds_that_go_on_with_their_weights_are_emitted() -> None:
+    assert len(in_folds(lambda model: model)) == 2
+    assert len(in_folds(lambda model: model, rate=1.0)) == 2  # far from the first values
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("begin", [reset, loaded])
+def test_folds_with_first_weights_are_not(begin: Callable[[nn.Module], nn.Module], *, late: bool) -> None:
+    assert not in_folds(begin, late=late)
+    assert not in_folds(begin, late=late, rate=1.0)
+
+
+def test_folds_with_a_new_model_or_a_copy_are_not() -> None:
+    assert not in_folds(lambda model: nn.Linear(6, 6))
+    first = nn.Linear(6, 6)
+    assert not in_folds(lambda model: copy.deepcopy(first))
+
+
+def test_folds_by_a_variable_in_a_function_around_are_seen() -> None:
+    def run(model: nn.Module) -> None:
+        train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+
+    model, splitter = nn.Linear(6, 6), KFold()
+    folds = list(splitter.split(8))
+    with capture_events() as events:
+        for _ in folds:
+            run(model)
+    assert sum(isinstance(event, FoldContinued) for event in events) == 2
+
+
+def test_stages_within_folds_are_not_folds() -> None:
+    model = nn.Linear(6, 6)
+    with capture_events() as events:
+        for _ in KFold().split(8):
+            loaded(model)
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+            train(model, torch.optim.Adam(model.parameters(), lr=0.001))
+        for _ in KFold().split(8):
+            model = nn.Linear(6, 6)
+            for rate in (0.01, 0.001):
+                train(model, torch.optim.Adam(model.parameters(), lr=rate))
+    assert not any(isinstance(event, FoldContinued) for event in events)
+
+
+def test_a_loop_over_epochs_has_no_folds() -> None:
+    model = nn.Linear(6, 6)
+    with capture_events() as events:
+        for _ in range(3):
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+        for _ in ["a", "b", "c"]:
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+    assert not any(isinstance(event, FoldContinued) for event in events)

@@ -300,3 +300,24 @@ def test_a_learning_rate_that_is_a_tensor_is_not_read() -> None:
         made.step()
         schedule.step()
     assert [event.rate for event in told(events)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([5.0, 4.0, 3.0, 2.5, 2.0, 1.5], "falling"),
+        ([5.0, 4.0, 4.5, 2.5, 2.0, 1.5], "falling"),
+        ([5.0, 4.0, 3.0, 2.5, 2.0], "float"),
+        ([5.0, 4.9, 4.8, 4.7, 4.6, 4.5], "float"),
+        ([5.0, 4.0, 5.0, 4.0, 5.0, 1.5], "float"),
+        ([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], "float"),
+    ],
+)
+def test_a_metric_that_falls_in_nearly_all_steps(values: list[float], expected: str) -> None:
+    optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    with capture_events() as events:
+        schedule = schedules.ReduceLROnPlateau(optimizer, mode="max")
+        for value in values:
+            optimizer.step()
+            schedule.step(value)
+    assert told(events)[-1].metric == expected

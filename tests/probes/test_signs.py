@@ -1,4 +1,4 @@
-"""The loss function before a backward pass, and its sign."""
+"""The loss function before a backward pass, its sign, and the signs of terms with a direction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F
 
-from truestep.probes.backward.signs import loss_function
+from truestep.probes.backward.signs import loss_function, turned_term
 
 OUT, Y = torch.randn(6, 3, requires_grad=True), torch.randint(0, 3, (6,))
 TWO = torch.tensor(2.0, requires_grad=True)
@@ -47,3 +47,93 @@ TWO = torch.tensor(2.0, requires_grad=True)
 )
 def test_the_sign_of_a_loss_function_is_read(loss, expected):
     assert loss_function(loss().grad_fn) == expected
+
+
+NET, ROWS = torch.nn.Linear(4, 3), torch.nn.Embedding(5, 4)
+X, ACTIONS, GAINS = torch.randn(6, 4), torch.randint(0, 3, (6,)), torch.randn(6)
+
+
+def policy(entropy, *, probabilities=False):
+    """Return the loss of a policy, with a term that a function makes of its entropy."""
+    made = {"probs": NET(X).softmax(-1)} if probabilities else {"logits": NET(X)}
+    chosen = torch.distributions.Categorical(**made)
+    return -(chosen.log_prob(ACTIONS) * GAINS).mean() + entropy(chosen.entropy())
+
+
+def by_hand(sign):
+    logarithms = NET(X).log_softmax(-1)
+    entropy = -(logarithms.exp() * logarithms).sum(-1).mean()
+    picked = logarithms.gather(1, ACTIONS[:, None]).squeeze(1)
+    return -(picked * GAINS).mean() + sign * 0.01 * entropy
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda: policy(lambda entropy: 0.01 * entropy.mean()), "entropy"),
+        (lambda: policy(lambda entropy: 0.01 * entropy.mean(), probabilities=True), "entropy"),
+        (lambda: by_hand(1), "entropy"),
+        (lambda: policy(lambda entropy: -(0.01 * -entropy.mean())), "entropy"),
+        (lambda: policy(lambda entropy: -0.01 * entropy.mean()), ""),
+        (lambda: policy(lambda entropy: -0.01 * entropy.mean(), probabilities=True), ""),
+        (lambda: policy(lambda entropy: 0.01 * (-entropy).sum()), ""),
+        (lambda: by_hand(-1), ""),
+        (lambda: policy(lambda _: torch.distributions.Categorical(logits=NET(X + 1)).entropy().mean()), ""),
+        (lambda: F.cross_entropy(NET(X), ACTIONS) + 0.1 * by_hand_entropy(), ""),
+    ],
+)
+def test_an_entropy_is_added_to_the_loss_of_its_own_policy(loss, expected):
+    assert turned_term(loss().grad_fn) == expected
+
+
+def by_hand_entropy():
+    """Return the entropy of predictions, which is to be small without labels."""
+    shares = NET(X).softmax(1)
+    return -(shares * NET(X).log_softmax(1)).sum(1).mean()
+
+
+def error():
+    return F.mse_loss(NET(X), torch.zeros(6, 3))
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda: error() - 1e-3 * sum(one.pow(2).sum() for one in NET.parameters()), "weights"),
+        (lambda: error() + -1e-3 * (NET.weight**2).mean(), "weights"),
+        (lambda: error() - 1e-3 * NET.weight.norm(), "weights"),
+        (lambda: error() - 1e-3 * NET.weight.abs().sum(), "weights"),
+        (lambda: error() - 1e-3 * (NET.weight * NET.weight).sum(), "weights"),
+        (lambda: error() - 1e-3 * sum(rows.pow(2).sum() for rows in (ROWS(ACTIONS), ROWS(ACTIONS))) / 6, "weights"),
+        (lambda: error() + 1e-3 * sum(one.pow(2).sum() for one in NET.parameters()), ""),
+        (lambda: -(1e-3 * -NET.weight.norm() - error()), ""),
+        (lambda: error() - 1e-3 * (NET.weight - 1).pow(2).sum(), ""),
+        (lambda: error() - 1e-3 * NET(X).pow(2).sum(), ""),
+        (lambda: error() - 1e-3 * NET.bias.pow(2).sum(), ""),
+        (lambda: error() * -NET.weight.norm().detach(), ""),
+    ],
+)
+def test_the_size_of_weights_is_subtracted(loss, expected):
+    assert turned_term(loss().grad_fn) == expected
+
+
+def surrogate(extreme, sign):
+    """Return the clipped loss of PPO for a sign of the objectives."""
+    ratio = (torch.distributions.Categorical(logits=NET(X)).log_prob(ACTIONS) + 1.1).exp()
+    return extreme(sign * GAINS * ratio, sign * GAINS * ratio.clamp(0.8, 1.2))
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda: surrogate(torch.min, -1).mean(), "ratio"),
+        (lambda: -surrogate(torch.max, 1).mean() + error(), "ratio"),
+        (lambda: surrogate(torch.max, -1).mean(), ""),
+        (lambda: -surrogate(torch.min, 1).mean() + error(), ""),
+        (lambda: (-surrogate(torch.min, 1)).mean(), ""),
+        (lambda: torch.max(error(), torch.zeros(())), ""),
+        (lambda: torch.min(NET(X).exp(), NET(X).exp().clamp(0.8, 1.2)).mean(), ""),
+    ],
+)
+def test_the_more_favourable_of_two_ratios_is_taken(loss, expected):
+    assert turned_term(loss().grad_fn) == expected

@@ -136,3 +136,34 @@ def test_two_models_that_move_scores_in_the_same_direction_are_found_at_the_seco
 )
 def test_models_that_oppose_each_other_or_share_a_loss_are_quiet(facts):
     assert in_turns(**facts) == []
+
+
+@pytest.mark.parametrize(
+    ("turned", "message"),
+    [
+        ("weights", "the size of the weights is subtracted from the loss: it is made larger"),
+        ("entropy", "the entropy of the policy is added to the loss: it is made smaller"),
+        (
+            "ratio",
+            "of the ratio of probabilities and the clipped one, the more favourable is taken: nothing is clipped",
+        ),
+    ],
+)
+def test_a_term_with_the_wrong_sign_is_found(turned, message):
+    (finding,) = found([3.0, 2.0, 1.0, 0.5, 0.4], turned=turned)
+    assert (finding.message, finding.primary.site) == (message, LINE)
+
+
+def test_a_term_that_has_the_wrong_sign_at_times_or_is_maximised_is_quiet():
+    values = [3.0, 2.0, 1.0, 0.5, 0.4]
+    assert not found(values, turned="entropy", beside=[read(1.0)])
+    assert not found(values, read(1.0), turned="entropy")
+    assert not found(values[:4], turned="entropy")
+    built = OptimizerBuilt(optimizer=1, parameters=(1, 2), maximizes=True, site=Site("train.py", 10))
+    assert not found(values, turned="entropy", built=built)
+
+
+def test_weights_that_an_opponent_makes_larger_are_quiet():
+    opponent = LossRead(value=1.0, site=OTHER, root="AddBackward0")
+    assert not found([3.0, 2.0, 1.0, 0.5, 0.4], turned="weights", beside=[opponent])
+    assert found([3.0, 2.0, 1.0, 0.5, 0.4], turned="ratio", beside=[opponent])

@@ -8,6 +8,8 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     OptimizerStepped,
+    RowsRead,
+    RunEnded,
     Site,
 )
 from truestep.findings import Confidence, Outcome
@@ -102,3 +104,27 @@ def test_a_source_that_cannot_be_read_is_not_called_clear():
         run.note(event)
         rule.observe(event, run)
     assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
+
+
+def memory(rows, least=0, most=63):
+    return RowsRead(model=1, table="memory", rows=rows, read=64, least=least, most=most, site=CALL)
+
+
+def test_the_first_rows_of_a_memory_that_grows_are_found():
+    (finding,) = judge(OneBatchPerEpoch, [*map(memory, range(128, 728, 100)), RunEnded(how="finished")])
+    assert finding.message == "each step is made on the first 64 rows of `memory`, which has 628 in the end"
+    assert finding.primary.site == CALL
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        [*map(memory, range(128, 728, 100)), memory(728, most=700)],
+        [memory(728)] * 6,
+        [*map(memory, range(128, 628, 100))],
+        [memory(rows, rows - 64, rows - 1) for rows in range(128, 728, 100)],
+    ],
+    ids=["drawn once from all", "a table that is split", "few reads", "the latest rows"],
+)
+def test_other_rows_of_a_table_are_quiet(reads):
+    assert not judge(OneBatchPerEpoch, [*reads, RunEnded(how="finished")])

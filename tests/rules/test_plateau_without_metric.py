@@ -115,3 +115,17 @@ def test_the_number_of_the_epoch_is_found():
     (finding,) = named("epoch", metric="count")
     assert finding.message == "ReduceLROnPlateau was stepped with a count instead of a metric"
     assert named("epoch", metric="count", steps=3) == []
+
+
+def test_a_metric_that_falls_is_found_in_the_other_mode_whatever_its_name():
+    built = SchedulerBuilt(scheduler=1, name="sched", kind="ReduceLROnPlateau", optimizer=1, mode="max", site=MADE)
+
+    def stepped(metric, name="history[-1]"):
+        return SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=2, metric=metric, metric_name=name)
+
+    epochs = [START, BACK, STEPPED, stepped("float")] * 5
+    (finding,) = judge(PlateauWithoutMetric, [MET[0], built, *epochs, stepped("falling")])
+    assert "`history[-1]` falls" in finding.primary.label
+    assert not judge(PlateauWithoutMetric, [MET[0], built, *epochs, stepped("falling"), stepped("float")])
+    assert not judge(PlateauWithoutMetric, [MET[0], built, *epochs, stepped("falling", "accuracy")])
+    assert not judge(PlateauWithoutMetric, [*MET, *epochs, stepped("falling")])

@@ -37,3 +37,9 @@ def test_without_a_line_of_the_assignment_the_call_is_named():
     alias = ModelAliased(model=1, name="ema", other="net")
     (finding,) = judge(ReferenceIsTheModel, [MET, *[WITHOUT, WITH, STEP] * 3, alias])
     assert finding.primary.site == CALLED
+
+
+def test_an_ensemble_of_one_model_is_found_where_it_is_made():
+    alias = ModelAliased(model=1, name="models", other="models[0]", times=3, site=BOUND)
+    (finding,) = judge(ReferenceIsTheModel, [MET, *[WITH, STEP] * 5, WITHOUT, alias])
+    assert (finding.message, finding.primary.site) == ("`models` holds one model 3 times", BOUND)

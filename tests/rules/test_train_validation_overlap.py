@@ -4,6 +4,7 @@ from truestep.events import (
     BackwardEnded,
     BatchDrawn,
     CheckSkipped,
+    FoldContinued,
     LoaderEnded,
     LoaderMet,
     LoaderStarted,
@@ -294,3 +295,18 @@ def test_a_part_of_a_split_that_no_statement_reads_is_enough():
 def test_a_clean_evaluation_on_rows_silences_one_without_a_name():
     clean = RowsEvaluated(model=1, site=Site("train.py", 60), table="x_test", samples=100, seen=225)
     assert judge(TrainValidationOverlap, [*rows(), clean]) == []
+
+
+def test_a_loop_over_folds_that_goes_on_with_its_weights_is_found_at_the_optimizer():
+    built = OptimizerBuilt(optimizer=2, site=Site("train.py", 12))
+    events = [*MET, *TRAINED, CALLED, built, FoldContinued(optimizer=2, site=Site("train.py", 20))]
+    (finding,) = judge(TrainValidationOverlap, [*events, RunEnded(how="finished")])
+    assert finding.primary.site == built.site
+    assert "folds go on with the weights of the fold before" in finding.message
+    assert not judge(TrainValidationOverlap, [*MET, *TRAINED, built, events[-1], RunEnded(how="finished")])
+
+
+def test_samples_that_repeat_by_nature_are_no_overlap_of_a_held_out_loader():
+    whole = {"samples": 100, "shared": 100, "outside": 0, "by_value": True}
+    assert found(shared(**whole))
+    assert not found(shared(**whole, repeated=11))

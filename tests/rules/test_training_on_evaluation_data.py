@@ -110,6 +110,12 @@ def test_held_out_rows_in_the_loss_are_found_at_the_loss():
     assert [mark.site for mark in finding.related] == [SCORED]
 
 
+def test_held_out_rows_that_are_partly_in_the_loss_are_found_beside_a_test_that_is_not():
+    events = [PASS, scored("val_mask", hits=40), scored(hits=0), END]
+    (finding,) = judge(TrainingOnEvaluationData, events)
+    assert "40 of the 100 samples of `val_mask` are in the loss" in finding.message
+
+
 def test_an_evaluation_on_training_rows_outside_of_the_loss_does_not_hide_an_inverted_mask():
     events = [PASS, scored("train_mask", hits=0, trained=100), scored(trained=100), END]
     (finding,) = judge(TrainingOnEvaluationData, events)
@@ -130,7 +136,8 @@ def test_the_complement_of_the_training_mask_is_held_out():
         [scored("val_mask", trained=150), scored(hits=0, trained=150), END],
         [scored(hits=0, trained=100), scored(), END],
         [scored(agreed=False), END],
-        [scored(hits=60), END],
+        [scored(hits=9), END],
+        [scored(hits=0, trained=100), scored(hits=60), END],
         [scored(), RunEnded(how="crashed")],
     ],
     ids=[
@@ -141,7 +148,8 @@ def test_the_complement_of_the_training_mask_is_held_out():
         "a last fit with the validation rows",
         "trained on after an evaluation",
         "towards other targets",
-        "some of the rows",
+        "a few of the rows",
+        "splits that are drawn again",
         "crashed",
     ],
 )

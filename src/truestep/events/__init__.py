@@ -105,6 +105,7 @@ from truestep.events._losses import (
 )
 from truestep.events._objects import (
     DrawsRepeated,
+    FoldContinued,
     LoaderMet,
     ModelMet,
     OptimizerBuilt,
@@ -196,6 +197,7 @@ __all__ = [
     "FigureRead",
     "FirstNormRead",
     "FirstStatisticsUsed",
+    "FoldContinued",
     "ForwardCalledDirectly",
     "FreezeIgnored",
     "FrozenStepped",

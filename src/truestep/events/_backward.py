@@ -175,6 +175,9 @@ class LossRead(Event):
     """The loss function that the value is a multiple of, as "MseLoss"; empty for another value."""
     negative: bool = False
     """Whether it is a negative multiple."""
+    turned: str = ""
+    """A term with the other sign than it is meant to have: "weights" if their size is subtracted, "entropy" if that of
+    a policy is added, "ratio" if the more favourable of a ratio of PPO and the clipped one is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -114,6 +114,16 @@ class OptimizerBuilt(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoldContinued(Event):
+    """At the first step of an optimizer, built in a loop over folds: its weights are those of an earlier fold."""
+
+    absent: ClassVar[str] = "no optimizer that a loop over folds builds"
+    optimizer: int
+    site: Site | None = None
+    """Line of the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParametersAdded(Event):
     """``add_param_group`` added parameters to an optimizer."""
 

@@ -150,13 +150,18 @@ class AverageMeasured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelAliased(Event):
-    """At a sampled step: a trained model has two names, of which one says that it stands for another model."""
+    """A trained model has two names, of which one says that it stands for another model, or all places of an ensemble.
+
+    Names are read at sampled steps, ensembles when a member is first called in eval mode without gradients.
+    """
 
     absent: ClassVar[str] = "no model with two names"
     model: int
     name: str
-    """The variable, or the path in the model, that is named as a teacher, a target, a reference or an average."""
+    """The variable, or the path in the model, that is named as a teacher, a target, a reference, an average, models."""
     other: str
+    times: int = 0
+    """Number of places of an ensemble; 0 for a name."""
     whole: bool = True
     """True for a model, False for a module inside of it that ran while gradients were off, in a call with gradients."""
     site: Site | None = None
@@ -402,8 +407,8 @@ class SchedulerStepped(Event):
     epoch_argument: bool = False
     """Whether an epoch was passed (fractional epochs of warm restarts)."""
     metric: str = ""
-    """For ReduceLROnPlateau, kind of the metric: "tensor with graph", "tensor", "float", "nan", or "count" for whole
-    numbers in a row, such as that of the epoch."""
+    """For ReduceLROnPlateau, kind of the metric: "tensor with graph", "tensor", "float", "nan", "count" for whole
+    numbers in a row, such as that of the epoch, or "falling" for positive values that nearly all fall, by a fifth."""
     metric_name: str = ""
     """For ReduceLROnPlateau: the expression that is passed, such as "val_loss"."""
     metric_is_training_loss: bool = False

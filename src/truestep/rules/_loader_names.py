@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-_HELD_OUT = frozenset({"dev", "eval", "evaluation", "heldout", "holdout", "test", "val", "valid", "validation"})
-_FOR_CHOICE = frozenset({"dev", "val", "valid", "validation"})
-_SEEN = frozenset({"train", "training", "fit", "seen", "memory", "overfit"})
+_TEST = frozenset({"te", "test", "tst"})
+_FOR_CHOICE = frozenset({"dev", "va", "val", "valid", "validation", "vld"})
+_HELD_OUT = _TEST | _FOR_CHOICE | {"eval", "evaluation", "heldout", "holdout"}
+_SEEN = frozenset({"tr", "train", "training", "trn", "fit", "seen", "memory", "overfit"})
 _GENERAL = re.compile(r"loader|data|dl|set|ds")
 
 
@@ -15,6 +16,8 @@ def is_held_out(name: str) -> bool:
 
     >>> is_held_out("val_loader"), is_held_out("testloader"), is_held_out("train_eval_loader"), is_held_out("loader")
     (True, True, False, False)
+    >>> is_held_out("va_loader"), is_held_out("te_dl"), is_held_out("x_tr")
+    (True, True, False)
     """
     words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)
@@ -37,7 +40,7 @@ def is_of_test(name: str) -> bool:
     (True, True, False, False)
     """
     words = _words(name)
-    return "test" in words and words.isdisjoint(_FOR_CHOICE | _SEEN)
+    return not words.isdisjoint(_TEST) and words.isdisjoint(_FOR_CHOICE | _SEEN)
 
 
 def is_trained_on(name: str) -> bool:

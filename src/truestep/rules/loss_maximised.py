@@ -27,6 +27,21 @@ _NAMES = {
     "BinaryCrossEntropy": "the binary cross entropy",
     "BinaryCrossEntropyWithLogits": "the binary cross entropy",
 }
+_TURNED = {
+    "weights": (
+        "the size of the weights is subtracted from the loss: it is made larger",
+        "add the penalty to the loss",
+    ),
+    "entropy": (
+        "the entropy of the policy is added to the loss: it is made smaller",
+        "subtract the entropy, times its coefficient, from the loss of the policy",
+    ),
+    "ratio": (
+        "of the ratio of probabilities and the clipped one, the more favourable is taken: nothing is clipped",
+        "take the minimum of both objectives, and differentiate its negative; or the maximum of both losses",
+    ),
+}
+"""Message and help for a term with the wrong sign."""
 
 
 @dataclass(slots=True)
@@ -41,6 +56,8 @@ class _Line:
     changes: int = 0
     falls: int = 0
     """Number of values that differ from the one before, and of those that are less."""
+    turned: int = 0
+    """Reads with the same term of the wrong sign as the first one."""
 
 
 @dataclass(slots=True)
@@ -71,7 +88,7 @@ class _Pair:
 
 
 class LossMaximised(Rule):
-    """A loss is made larger: the optimizer follows its negative, or a value that falls without a bound.
+    """A loss or a penalty is made larger: the optimizer follows its negative, or a value that falls without a bound.
 
     What it does
     ------------
@@ -79,7 +96,9 @@ class LossMaximised(Rule):
     multiple of a loss function with a value of zero or more, or of an error by hand such as ``(out - y) ** 2``, and the
     sign of the factor; ``maximize=True`` of an optimizer changes it. Reports a run with one line of backward passes, if
     the factor was negative at each of them, at the end of the run. Also reports a loss that falls to a thousand times
-    its first value below zero.
+    its first value below zero, and losses with a term of the wrong sign at each read: squares, absolute values or norms
+    of weights that are subtracted; the entropy of a policy that is added, next to the log-probabilities of its actions;
+    and, of the ratio of PPO and the clipped one, the minimum of two losses, or the maximum of two objectives.
 
     Also follows models that score the results of another one with one number for each sample. Reports two models that
     are trained in turns if both losses always move these scores in the same direction, while the scores of other
@@ -107,9 +126,9 @@ class LossMaximised(Rule):
     Known false alarms
     ------------------
     A network that is trained from random weights to make the error of another one large, in a program that trains
-    nothing else. Not reported: several lines of backward passes (adversarial training), sums of terms, runs with loaded
-    or frozen weights (attacks, unlearning), inputs and other tensors outside of modules, and factors that change their
-    sign.
+    nothing else. Not reported: several lines of backward passes (adversarial training), other sums of terms, runs with
+    loaded or frozen weights (attacks, unlearning), inputs and other tensors outside of modules, factors that change
+    their sign, and an entropy that is to be small without a policy gradient.
 
     References
     ----------
@@ -172,6 +191,7 @@ class LossMaximised(Rule):
                 line.maximised += times * bool(event.function and negative)
                 line.changes += event.value != line.last.value
                 line.falls += event.value < line.last.value
+                line.turned += times * bool(event.turned and event.turned == line.first.turned)
                 line.last = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
@@ -184,6 +204,10 @@ class LossMaximised(Rule):
                 self._one_way(model, scored, pair, run)
         if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
             return
+        for line in self._lines.values() if True not in self._maximize else ():
+            alone = len(self._lines) == 1 or line.first.turned != "weights"  # else those of an opponent
+            if line.turned == line.reads >= _LEAST_READS and alone:
+                self._turned(line, run)
         fates = _MOVED if run.optimizers else (*_MOVED, "unread")  # updates by hand, which no optimizer reads
         trained = [p for model in run.models.values() for p in model.parameters if run.weights.fate(p) in fates]
         if (
@@ -231,6 +255,19 @@ class LossMaximised(Rule):
             related=(Mark(built.site, "`maximize=True`"),) if built is not None and built.site is not None else (),
             cost=f"the loss went from {line.first.value:.3g} to {line.last.value:.3g}",
             help="differentiate the loss, and not its negative; that of a log-likelihood is its negative",
+            unit="losses read",
+        )
+        draft.count, draft.total, draft.first_step = line.reads, line.reads, 0
+
+    def _turned(self, line: _Line, run: Progress) -> None:
+        message, help = _TURNED[line.first.turned]
+        draft = self.report(
+            line.first.site,
+            message,
+            run=run,
+            label="a term of this loss has the wrong sign",
+            help=help,
+            cost=f"the loss went from {line.first.value:.3g} to {line.last.value:.3g}",
             unit="losses read",
         )
         draft.count, draft.total, draft.first_step = line.reads, line.reads, 0

@@ -12,17 +12,27 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     OptimizerStepped,
+    RowsRead,
     RunEnded,
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import loaders
 from truestep.syntax import Program, Suspicion
 
 _LEAST_PASSES = 3
+_LEAST_READS = 6
+_GROWTH = 1.5
+"""Growth of a table, as a memory of experience, after which the same rows are not all that there were to read."""
 _MOST_OF_BATCHES = 2
 """More passes than this multiple of the batches are steps and not epochs, without other evidence of epochs."""
+
+
+_READ = Condition(
+    LoaderStarted.absent, lambda run: LoaderStarted in run.met or any(map(_grows, run.samples.tables.values()))
+)
 
 
 @dataclass(slots=True)
@@ -48,7 +58,7 @@ class _Loop:
 
 
 class OneBatchPerEpoch(Rule):
-    """The loop over a DataLoader is left after its first batch, in every epoch.
+    """The training reads the first batch of its data only: the loop over a DataLoader is left after it, in every epoch.
 
     What it does
     ------------
@@ -57,6 +67,9 @@ class OneBatchPerEpoch(Rule):
     a loop, counts only if another loader is read to its end after each of these batches, which shows that the program
     treats the one batch as an epoch. An evaluation is reported if the loop accumulates a sum. Also finds a loop over a
     loader with batches that are replaced, before they are read, by ``next(iter(loader))``.
+
+    Without a loader, looks up the batches of sampled steps in the tables that variables hold. Reports a table that
+    grows during the training, as a memory of experience, if each of them had its first rows.
 
     Why it matters
     --------------
@@ -107,7 +120,7 @@ class OneBatchPerEpoch(Rule):
     watches = (
         BackwardEnded, BatchDrawn, HandStepped, LoaderEnded, LoaderStarted, ModelCalled, OptimizerStepped,
     )  # fmt: skip
-    needs = (LoaderStarted,)
+    needs = (_READ,)
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
@@ -148,6 +161,9 @@ class OneBatchPerEpoch(Rule):
             self._loops[event.site].passes += times
 
     def ended(self, event: RunEnded, run: Progress) -> None:
+        for table, reads in run.samples.tables.items():
+            if _grows(reads) and all((one.least, one.most) == (0, one.read - 1) for one in reads):
+                self._first_rows(table, reads, run)
         for loop in self._loops.values():
             self._close(loop, run, last=True)
             steps = not (loop.start.sums or loop.epochs or loop.start.overwrites)
@@ -196,6 +212,22 @@ class OneBatchPerEpoch(Rule):
         if loop.passes >= _LEAST_PASSES:
             self._found(loop, run)
 
+    def _first_rows(self, table: str, reads: list[RowsRead], run: Progress) -> None:
+        """Report a table that grows, while each step reads its first rows."""
+        last = reads[-1]
+        draft = self.report(
+            last.site,
+            f"each step is made on the first {last.read} rows of `{table}`, which has {last.rows:,} in the end",
+            run=run,
+            label="the same rows in each step",
+            help=f"draw the rows of each batch from all of `{table}`, with `random.sample` or `torch.randint`",
+            cost=f"{last.rows - last.read:,} rows were stored and never used",
+            confidence=Confidence.MEDIUM,
+            unit="steps read",
+            key=table,
+        )
+        draft.count = draft.total = len(reads)
+
     def _found(self, loop: _Loop, run: Progress) -> None:
         start = loop.start
         name, batches = run.loader_name(start.loader), _batches(start.loader, run)
@@ -230,6 +262,13 @@ class OneBatchPerEpoch(Rule):
         )
         if draft.count == 1:
             draft.count = loop.passes
+
+
+def _grows(reads: list[RowsRead]) -> bool:
+    """Return True if a table grew between enough steps that read batches of one size."""
+    first, last = reads[0], reads[-1]
+    same = len({one.read for one in reads}) == 1
+    return same and len(reads) >= _LEAST_READS and last.rows >= max(_GROWTH * first.rows, 2 * last.read)
 
 
 def _batches(loader: int, run: Progress) -> int:

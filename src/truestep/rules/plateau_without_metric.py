@@ -35,12 +35,19 @@ class _Tally:
     """Steps with the training loss of one batch, after several optimizer steps."""
     counted: int = 0
     """Steps with whole numbers in a row."""
+    falling: bool = False
+    """Whether the latest metric was far below the first, after values that nearly all fell."""
     name: str = ""
     """The expression that is passed."""
 
-    def worse(self, mode: str) -> str:
-        """Return the words for a metric that gets better in the other direction than that of the schedule, by name."""
+    def worse(self, mode: str, *, ended: bool) -> str:
+        """Return the words for a metric that gets better in the other direction than that of the schedule.
+
+        Its name shows this, and in the end also its values.
+        """
         words = set(re.split(r"[\W_\d]+", self.name.lower()))
+        if mode == "max" and ended and self.falling and not words & _RISING:
+            return f'mode is "max", and `{self.name}` falls'
         if mode == "max" and words & _FALLING and not words & _RISING:
             return f'mode is "max", and `{self.name}` is to fall'
         if mode == "min" and words & _RISING and not words & _FALLING:
@@ -57,8 +64,8 @@ class PlateauWithoutMetric(Rule):
 
     - are stepped after every optimizer step with the loss that backward has just used;
     - are stepped once per epoch with the loss of the last batch;
-    - wait for a training loss to rise (``mode="max"``), or, by the name of the metric, for any loss or error to rise or
-      for an accuracy to fall;
+    - wait for a training loss to rise (``mode="max"``), or for a metric that falls in nearly all steps, or, by the name
+      of the metric, for any loss or error to rise or for an accuracy to fall;
     - are stepped with the number of the epoch.
 
     Why it matters
@@ -140,6 +147,7 @@ class PlateauWithoutMetric(Rule):
                     tally = self._tallies[key] = _Tally(event.site, step)
                 tally.steps, tally.name = tally.steps + times, event.metric_name
                 tally.counted += times * (metric == "count")
+                tally.falling = metric == "falling"
                 if event.metric_is_training_loss and event.optimizer_steps == 1:
                     tally.per_step += times
                 elif event.metric_is_training_loss and event.optimizer_steps > 1:
@@ -147,9 +155,9 @@ class PlateauWithoutMetric(Rule):
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for number in {number for number, _ in self._tallies}:
-            self._judge(number, run)
+            self._judge(number, run, ended=True)
 
-    def _judge(self, number: int, run: Progress) -> None:
+    def _judge(self, number: int, run: Progress, *, ended: bool = False) -> None:
         built = run.schedulers.get(number) or ev.SchedulerBuilt(scheduler=number, kind=_KIND)
         for (scheduler, _), tally in self._tallies.items():
             if scheduler != number:
@@ -160,7 +168,7 @@ class PlateauWithoutMetric(Rule):
             elif tally.counted == tally.steps >= _LEAST_COUNTED:
                 label = f"`{tally.name}` counts the calls, and measures nothing"
                 self._found(tally, built, tally.steps, Confidence.HIGH, run, label, "a count instead of a metric")
-            elif tally.steps >= _LEAST_PER_PASS and (label := tally.worse(built.mode)):
+            elif tally.steps >= _LEAST_PER_PASS and (label := tally.worse(built.mode, ended=ended)):
                 metric = "a metric that improves in the other direction"
                 self._found(tally, built, tally.steps, Confidence.MEDIUM, run, label, metric)
             elif tally.per_step >= _LEAST_PER_STEP and 2 * tally.per_step > tally.steps:

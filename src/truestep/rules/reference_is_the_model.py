@@ -20,8 +20,9 @@ class ReferenceIsTheModel(Rule):
     ------------
     Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
     (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
-    the steps of the training, as a model and its reference do. The syntax also shows lists that repeat one new model,
-    such as ``[make_net()] * 5``.
+    the steps of the training, as a model and its reference do. Also reports a list, tuple or dict with a name such as
+    ``models`` or ``ensemble`` that holds one model in all places, when it is called in eval mode without gradients. The
+    syntax also shows lists that repeat one new model, such as ``[make_net()] * 5``.
 
     Why it matters
     --------------
@@ -90,6 +91,9 @@ class ReferenceIsTheModel(Rule):
                 self._judge(event, run)
 
     def _judge(self, event: ModelAliased, run: Progress) -> None:
+        if event.times:
+            self._found_ensemble(event, run)
+            return
         times = self._compared[event.model] if event.whole else self._parts[event.model, event.name]
         if times < _LEAST:
             return
@@ -105,3 +109,14 @@ class ReferenceIsTheModel(Rule):
             unit="sampled steps",
             key=(event.model, event.name),
         ).cost = "the model is compared with itself"
+
+    def _found_ensemble(self, event: ModelAliased, run: Progress) -> None:
+        self.report(
+            event.site,
+            f"`{event.name}` holds one model {event.times} times",
+            run=run,
+            label="all members are the same model, and share their weights",
+            help="build a new model for each member, or append a copy, with `copy.deepcopy`",
+            unit="evaluations",
+            key=(event.model, event.name),
+        ).cost = "the mean over the members is the result of one model"

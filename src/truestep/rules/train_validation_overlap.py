@@ -8,6 +8,7 @@ from truestep.accounts.samples import CLEAN, Evaluation
 from truestep.events import (
     CheckSkipped,
     Event,
+    FoldContinued,
     LoaderStarted,
     ModelCalled,
     OptimizerStepped,
@@ -66,7 +67,8 @@ class TrainValidationOverlap(Rule):
 
     Reports folds of a cross-validation that go on with the weights of the fold before: a new optimizer gets the weights
     that were evaluated last, and later evaluations are on samples that earlier optimizers have trained these weights
-    on, while the first one was on others.
+    on, while the first one was on others; or a loop over the folds of scikit-learn, such as ``KFold(5).split(x)``,
+    builds an optimizer over weights that it has trained before.
 
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
     variables of the program hold, also as windows of a sequence. Also reports an evaluation on training rows only, if
@@ -95,7 +97,7 @@ class TrainValidationOverlap(Rule):
     ------------------
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
-    with a new model each, folds without a DataLoader that go on with their weights, samples that repeat
+    with a new model each, folds that get their first weights again, splits in the order of time, samples that repeat
     naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
     on, unless the loader or the table is called ``test`` or the like.
 
@@ -109,7 +111,10 @@ class TrainValidationOverlap(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "samples"
-    watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated, RowsUnread)
+    watches = (
+        SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
+        RowsUnread,
+    )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
 
@@ -130,6 +135,8 @@ class TrainValidationOverlap(Rule):
         self._started: dict[int, Site | None] = {}
         self._stepped = False
         self._skipped = ""
+        self._continued: list[FoldContinued] = []
+        """Folds that go on with the weights of an earlier one."""
 
     def unobserved(self, run: Progress) -> str:
         if not _COMPARED.holds(run) and self._skipped:
@@ -155,6 +162,8 @@ class TrainValidationOverlap(Rule):
                 self._called.add(event.loader)
             case LoaderStarted():
                 self._started.setdefault(event.loader, event.site)
+            case FoldContinued():
+                self._continued.append(event)
             case CheckSkipped(check="overlap"):
                 self._skipped = event.reason
             case OptimizerStepped():
@@ -206,6 +215,26 @@ class TrainValidationOverlap(Rule):
                 key=made,
             )
             draft.count = len(stale)
+        evaluated = any(kind == "evaluations" for kind, _ in run.samples.tally)
+        if self._continued and evaluated and not self._drafts:
+            self._judge_continued(run)
+
+    def _judge_continued(self, run: Progress) -> None:
+        """Report folds with the weights of the fold before, of which no loader shows the samples."""
+        last = self._continued[-1]
+        built = run.optimizers.get(last.optimizer)
+        draft = self.report(
+            built.site if built is not None and built.site is not None else last.site,
+            "folds go on with the weights of the fold before: the model is not built again",
+            run=run,
+            label="a new optimizer, of weights that the fold before has trained",
+            cost="the samples that a fold holds out were trained on in earlier folds",
+            help="build a new model in each fold",
+            confidence=Confidence.MEDIUM,
+            unit="folds",
+            key=last.site,
+        )
+        draft.count = len(self._continued)
 
     def _judge_unread(self, run: Progress) -> None:
         """Report an evaluation on the loader of the training, in a program with a loader of other samples, not read."""
@@ -296,6 +325,7 @@ def _leaks(event: SamplesShared) -> bool:
 def _is_held_out(event: SamplesShared, run: Progress) -> bool:
     """Return True if the samples of a loader were trained on, and its name says that they are not to be."""
     whole = event.shared >= (1 - _LEAST_OTHER_SHARE) * event.samples and event.samples >= _LEAST_SAMPLES
+    whole = whole and event.shared >= _CHANCE * event.repeated
     beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
     return not event.later and whole and event.beyond >= beyond and is_held_out(run.loader_name(event.loader))
 

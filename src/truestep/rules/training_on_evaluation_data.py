@@ -12,8 +12,9 @@ from truestep.syntax import Program, Suspicion
 _LEAST_SHARE = 0.1
 """Least size of the unread loader, as a part of the one that is read."""
 _WHOLE, _CLEAN = 0.98, 0.1
-"""Shares of the rows of an evaluation in the loss: from the first they were trained on, up to the second not."""
+"""Shares of the rows of an evaluation in the loss: from the first all were trained on, up to the second none."""
 _LEAST_ROWS = 10
+"""Least number of rows of an evaluation that were trained on."""
 
 
 class TrainingOnEvaluationData(Rule):
@@ -28,7 +29,7 @@ class TrainingOnEvaluationData(Rule):
     Where one call computes the results of all samples, as of the nodes of a graph, compares the rows of the result that
     the loss chooses with those that the evaluation chooses, by masks, indices or slices. Rows are in the loss if the
     result has a gradient there, towards the targets of the evaluation. Reports a selection with a name such as
-    ``test_mask`` or ``idx_val`` if all of its rows are in the loss.
+    ``test_mask`` or ``idx_val`` if more than a tenth of its rows are in the loss.
 
     Why it matters
     --------------
@@ -131,16 +132,20 @@ class TrainingOnEvaluationData(Rule):
     def _judge_rows(self, run: Progress) -> None:
         """Report evaluations on rows of a result that the loss has too."""
         for key, one in self._scored.items():
+            named = any(is_trained_on(name) and name[0] != "~" for name in one.names)
+            if not one.agreed or one.hits < max(_LEAST_ROWS, _CLEAN * one.samples) or named:
+                continue
+            if not _is_held_out(one) or key in self._clean:
+                continue
             clean = [other for (model, _), other in self._clean.items() if model == one.model]
-            whole = one.agreed and one.hits >= _WHOLE * one.samples and one.samples >= _LEAST_ROWS
-            if not whole or any(is_trained_on(name) and name[0] != "~" for name in one.names):
-                continue
-            if not _is_held_out(one) or key in self._clean or any(map(_is_held_out, clean)):
-                continue
+            whole = one.hits >= _WHOLE * one.samples
+            if whole and any(map(_is_held_out, clean)):
+                continue  # a validation set that is trained on in the end, beside a test
             which = "all" if one.trained == one.rows else f"{one.trained:,}"
+            share = f"the {one.samples:,}" if whole else f"{one.hits:,} of the {one.samples:,}"
             draft = self.report(
                 one.loss or one.site,
-                f"the {one.samples:,} samples of `{one.name}` are in the loss, and the model is evaluated on them",
+                f"{share} samples of `{one.name}` are in the loss, and the model is evaluated on them",
                 run=run,
                 label=f"the loss of {which} of the {one.rows:,} rows of the result",
                 related=(Mark(one.site, "evaluates on rows of the loss"),) if one.loss and one.site else (),

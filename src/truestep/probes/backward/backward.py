@@ -16,7 +16,7 @@ from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
-from truestep.probes.backward.signs import loss_function
+from truestep.probes.backward.signs import loss_function, turned_term
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
@@ -243,12 +243,14 @@ class BackwardProbe(Probe):
     def _source(self, node: Any) -> dict[str, Any]:
         """Return the facts of the operations that computed a loss, as `LossRead` has them."""
         function, negative = ("", False) if node is None else loss_function(node)
+        turned = "" if node is None or function else turned_term(node)
         scaled = False
         while node is not None:
             name = self._kind(node)
             inner = [following for following, _ in node.next_functions if following is not None]
             if name not in _SCALINGS or len(inner) != 1:
-                return {"root": name, "scaled": scaled, "function": function, "negative": negative}
+                facts = {"function": function, "negative": negative, "turned": turned}
+                return {"root": name, "scaled": scaled, **facts}
             node, scaled = inner[0], True
         return {"root": "leaf", "scaled": scaled}
 

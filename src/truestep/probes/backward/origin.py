@@ -19,32 +19,51 @@ _OF_CLASSES = ("nll_loss", "cross_entropy")
 _MOST = 8
 
 
+_PRODUCTS = frozenset(
+    {"AddmmBackward0", "BmmBackward0", "MmBackward0", "SparseAddmmBackward0", "UnsafeViewBackward0"}
+)  # fmt: skip
+
+
 def made_by(node: Any) -> str:
-    """Return the name of the operation that made the values; views, copies and selections are skipped."""
+    """Return the name of the operation that made the values; views, copies and selections are skipped.
+
+    A product of matrices with a parameter added to it is a linear layer, written by hand.
+    """
     for _ in range(_MOST):
         if node is None:
             return ""
         name = str(node.name())
         if name not in _RESHAPING and name not in _SELECTING:
-            return name
+            return _product_before(node) or name
         node = node.next_functions[0][0]
     return ""
+
+
+def _product_before(node: Any) -> str:
+    """Return "MmBackward0" for a product of matrices to which a parameter is added; else an empty string."""
+    if node.name() != "AddBackward0":
+        return ""
+    names = [str(before.name()) for before, _ in node.next_functions if before is not None]
+    product = any(name in _PRODUCTS for name in names)
+    return "MmBackward0" if product and "torch::autograd::AccumulateGrad" in names else ""
 
 
 def softmax_over(node: Any, input: Any, kind: str) -> str:
     """Return the extent of the softmax that made ``input``: see `LossComputed.softmax_over`.
 
     It is judged by sizes, which transposing and flattening preserve: a softmax over the classes ran over as many
-    numbers as there are classes.
+    numbers as there are classes. So does a selection of rows, as of the nodes of a graph.
     """
+    selected = False
     for _ in range(_MOST):
         if node is None:
             return ""
         name = node.name()
         if name in _SOFTMAX:
             break
-        if name not in _RESHAPING:
+        if name not in _RESHAPING and name not in _SELECTING:
             return ""
+        selected |= name in _SELECTING
         node = node.next_functions[0][0]
     else:
         return ""
@@ -52,6 +71,8 @@ def softmax_over(node: Any, input: Any, kind: str) -> str:
     saved = int(node._saved_dim)
     dim = saved if saved < 1 << 32 else saved - (1 << 64)
     if not shape or not -len(shape) <= dim < len(shape):
+        return ""
+    if selected and (len(shape) != 2 or input.dim() != 2 or shape[1] != input.shape[1]):
         return ""
     size = shape[dim]
     if size == 1:

@@ -1,7 +1,11 @@
-"""The loss function that a backward pass starts from, through negations, constant factors and means: and its sign."""
+"""Signs on the tape of a loss: of the loss function that it is a multiple of, and of terms that have a direction.
+
+Terms with a direction are the size of weights, the entropy of a policy, and the lesser of two ratios of PPO.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 _THROUGH = (
@@ -90,3 +94,158 @@ def _factor(node: Any) -> float:
         return 0.0
     value = float(other)
     return value if value - value == 0.0 else 0.0
+
+
+_SUMS = ("AddBackward0", "SubBackward0", "RsubBackward0")
+_SIZES = ("PowBackward0", "AbsBackward0", "NormBackward", "LinalgVectorNormBackward0")
+_TO_LEAVES = ("EmbeddingBackward0", "IndexBackward0", "IndexSelectBackward0", "CatBackward0", "torch::autograd")
+_EXTREMES = {"MinimumBackward0": True, "MaximumBackward0": False}
+_SHARES = ("SoftmaxBackward0", "ExpBackward0", "DivBackward0")
+"""Operations that make probabilities; a distribution divides those that it gets by their sum."""
+_MOST_TERMS = 64
+_MOST_BELOW = 400
+
+
+def turned_term(root: Any) -> str:
+    """Return which term of a loss has the other sign than it is meant to have; an empty string if none.
+
+    "weights": the size of weights is subtracted. "entropy": the entropy of a policy is added to its loss. "ratio": of
+    a ratio of probabilities and the clipped one, the more favourable is taken.
+    """
+    picked: set[Any] | None = None
+    for node, sign in _terms(root):
+        if sign < 0 and _is_size_of_weights(node):
+            return "weights"
+        if _favours(node, sign):
+            return "ratio"
+        if sign > 0 and (logarithms := _entropy_of(node)):
+            picked = set(_picked(root)) if picked is None else picked
+            if not picked.isdisjoint(logarithms):
+                return "entropy"
+    return ""
+
+
+def _terms(root: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the operations that the terms of a sum were made by, and the sign of each, through means and factors.
+
+    A product of two terms has no terms; each negation is also yielded itself.
+    """
+    queue = [(root, 1)]
+    for _ in range(_MOST_TERMS):
+        if not queue:
+            return
+        node, sign = queue.pop()
+        name = str(node.name())
+        inner = [following for following, _ in node.next_functions]
+        if name in _SUMS and len(inner) == 2:
+            first, second = (-1 if name == "RsubBackward0" else 1), (-1 if name == "SubBackward0" else 1)
+            queue += [(one, sign * s) for one, s in zip(inner, (first, second), strict=True) if one is not None]
+            continue
+        yield node, sign
+        known = [one for one in inner if one is not None]
+        if len(known) != 1:
+            continue
+        if name == "NegBackward0":
+            queue.append((known[0], -sign))
+        elif name in _FACTORS:
+            factor = _factor(node)
+            if factor:
+                queue.append((known[0], sign if factor > 0 else -sign))
+        elif name.startswith(_THROUGH):
+            queue.append((known[0], sign))
+
+
+def _is_size_of_weights(node: Any) -> bool:
+    """Return True for squares, absolute values or norms of weights, or of rows of them, with nothing in between."""
+    name = str(node.name())
+    inner = [following for following, _ in node.next_functions if following is not None]
+    if name == "MulBackward0":
+        if len(inner) != 2 or inner[0] is not inner[1]:
+            return False
+    elif not name.startswith(_SIZES) or len(inner) != 1 or (name == "PowBackward0" and node._saved_exponent != 2):
+        return False
+    queue = [inner[0]]
+    for _ in range(_MOST_TERMS):
+        if not queue:
+            return True
+        below = queue.pop()
+        kind = str(below.name())
+        if kind == "torch::autograd::AccumulateGrad":
+            if below.variable.dim() < 2:
+                return False
+        elif not kind.startswith((*_TO_LEAVES, *_THROUGH)):
+            return False
+        queue += [following for following, _ in below.next_functions if following is not None]
+    return False
+
+
+def _favours(node: Any, sign: int) -> bool:
+    """Return True if of a ratio of probabilities and the clipped one the loss takes that with less loss."""
+    least = _EXTREMES.get(str(node.name()))
+    if least is None or (sign > 0) != least:
+        return False
+    factors = []
+    for following, _ in node.next_functions:
+        name = "" if following is None else str(following.name())
+        while name == "NegBackward0":
+            following = following.next_functions[0][0]
+            name = "" if following is None else str(following.name())
+        if name != "MulBackward0":
+            return False
+        known = [_made(one) for one, _ in following.next_functions if one is not None]
+        if len(known) != 1:
+            return False
+        factors.append(known[0])
+    names = {str(one.name()): one for one in factors}
+    clipped = next((one for name, one in names.items() if name.startswith("ClampBackward")), None)
+    whole = names.get("ExpBackward0")
+    return clipped is not None and whole is not None and _made(clipped.next_functions[0][0]) is whole
+
+
+def _made(node: Any) -> Any:
+    """Return the operation before negations and factors without a gradient."""
+    while node is not None and str(node.name()) in ("NegBackward0", *_FACTORS):
+        known = [following for following, _ in node.next_functions if following is not None]
+        if len(known) != 1:
+            return node
+        node = known[0]
+    return node
+
+
+def _entropy_of(node: Any) -> set[Any]:
+    """Return operations that made the logarithms in a sum of p * log(p) with a minus before it; none for others."""
+    if str(node.name()) != "NegBackward0":
+        return set()
+    total = node.next_functions[0][0]
+    while total is not None and str(total.name()).startswith(("MeanBackward", "SumBackward")):
+        total = total.next_functions[0][0]
+    if total is None or str(total.name()) != "MulBackward0":
+        return set()
+    inner = [following for following, _ in total.next_functions if following is not None]
+    names = [str(one.name()) for one in inner]
+    if len(inner) != 2 or not any(name in _SHARES for name in names):
+        return set()
+    made: set[Any] = set()
+    for one in inner:
+        while one is not None and str(one.name()) in ("ClampBackward0", "ClampBackward1", "ClampMinBackward0"):
+            one = one.next_functions[0][0]
+        if one is not None and str(one.name()) not in _SHARES:
+            made.add(one)
+    return made
+
+
+def _picked(root: Any) -> Iterator[Any]:
+    """Yield the operations before those that pick a number of each row: they made the log-probabilities of actions."""
+    seen = {root}
+    queue = [root]
+    while queue and len(seen) < _MOST_BELOW:
+        node = queue.pop()
+        if str(node.name()) in _PICKING:
+            source = node.next_functions[0][0]
+            while source is not None and str(source.name()).startswith(("ExpandBackward", *_THROUGH)):
+                source = source.next_functions[0][0]
+            yield source
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                queue.append(following)

@@ -23,6 +23,7 @@ from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, use_of
 from truestep.probes.forward.statistics import Evaluated
+from truestep.probes.optimizer.aliases import tell_ensemble
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
@@ -302,6 +303,8 @@ class ModuleProbe(Probe):
                 self._callsites.clear()
             dropped = caller is not None and scene.sites.result_dropped(caller)
             place = CallSite(model, scene.sites.at(user), dropped)
+            if scene.sampling.step and not self._grad_enabled() and not getattr(inner, "training", True):
+                tell_ensemble(scene, module, model.number, frame)
             loop = None if place.site is None else loop_around(place.site)
             if loop is not None:
                 scene.emit(LoopRead(model=model.number, site=place.site, **loop._asdict()))

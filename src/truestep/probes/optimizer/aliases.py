@@ -1,4 +1,4 @@
-"""Find a second name of a trained model that stands for another one: a teacher, a target, a reference."""
+"""Find a second name of a trained model that stands for another one: a teacher, a target, a member of an ensemble."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from truestep import source
@@ -16,6 +17,11 @@ from truestep.probes.context.scene import Scene
 _ROLES = frozenset(
     {"average", "ema", "key", "keys", "momentum", "old", "ref", "reference", "slow", "target", "teacher"}
 )  # fmt: skip
+_MEMBERS = frozenset(
+    {"ensemble", "estimators", "fold", "folds", "learners", "members", "models", "nets", "networks", "snapshots"}
+)
+_OUTER = 3
+"""Frames around a call with variables that can hold an ensemble."""
 _LEAST_STEPS = 3
 _MOST = 32
 _MOST_OWNERS = 256
@@ -78,6 +84,31 @@ class Aliases:
                 whole=whole,
                 site=next((at for path in scene.sites.own_files() if (at := binding(path, roles[0]))), None),
             )
+
+
+def tell_ensemble(scene: Scene, module: Any, model: int, frame: FrameType) -> None:
+    """Emit a collection that is named as an ensemble, and holds one model in all of its places.
+
+    Args:
+        scene: the scene.
+        module: a model in eval mode that is called without gradients.
+        model: its number.
+        frame: the frame of the call.
+    """
+    around: FrameType | None = frame
+    for _ in range(_OUTER):
+        if around is None:
+            return
+        for name, value in variables(around).items():
+            held: Any = list(value.values()) if type(value) is dict else value
+            if type(held) not in (list, tuple) or len(held) < 2 or any(one is not module for one in held):
+                continue
+            if not _MEMBERS.isdisjoint(re.split(r"[\W_\d]+", name.lower())):
+                site = binding(around.f_code.co_filename, name)
+                facts = {"name": name, "other": f"{name}[0]", "whole": True, "times": len(held)}
+                scene.tell(ModelAliased, model=model, site=site, **facts)
+                return
+        around = around.f_back
 
 
 def _has_role(name: str) -> bool:

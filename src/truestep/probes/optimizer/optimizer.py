@@ -228,6 +228,8 @@ class OptimizerProbe(Probe):
         panel = self._panels.get(id(optimizer))
         if panel is None or panel.optimizer() is not optimizer:
             panel = self._meet(optimizer, None)
+        if panel.number in self._rebuilt.waiting:
+            self._rebuilt.begins(panel, site)
         closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
         if scene.losses.bad:
             scene.losses.bad = False

@@ -1,9 +1,10 @@
-"""Read the source around the construction of an optimizer: does the same loop make one pass over slices of the data?"""
+"""Read the source around the construction of an optimizer: a pass over slices of the data, or a loop over folds."""
 
 from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 
 from truestep import source
 from truestep.events import Site
@@ -11,6 +12,11 @@ from truestep.events import Site
 _SLICES = ("split", "chunk", "batch", "batches", "array_split")
 _WITH_STEP = 3
 """Arguments of ``range`` with a step, as in ``range(0, len(x), batch_size)``."""
+_FOLDS = frozenset((
+    "KFold", "StratifiedKFold", "GroupKFold", "StratifiedGroupKFold", "RepeatedKFold", "RepeatedStratifiedKFold",
+    "LeaveOneOut", "LeaveOneGroupOut", "LeavePGroupsOut", "ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit",
+))  # fmt: skip
+"""Splits in which the held-out samples of a fold are in the training of others; not those in the order of time."""
 _Loop = ast.For | ast.AsyncFor
 
 
@@ -40,3 +46,53 @@ def _is_over_slices(iterable: ast.expr) -> bool:
             if name in _SLICES or (name == "range" and len(node.args) == _WITH_STEP):
                 return True
     return False
+
+
+@functools.lru_cache(maxsize=64)
+def is_in_folds(places: tuple[Site, ...]) -> bool:
+    """Return True if the innermost loop around the user's places on the stack goes over folds of a cross-validation."""
+    for place in places:
+        tree = source.parsed(place.path)
+        around = [
+            node
+            for node in (source.walk(tree) if tree is not None else ())
+            if isinstance(node, ast.While | _Loop) and node.body[0].lineno <= place.line <= (node.end_lineno or 0)
+        ]
+        if around and tree is not None:
+            inner = max(around, key=lambda node: node.lineno)
+            return isinstance(inner, _Loop) and _is_over_folds(inner.iter, tree)
+    return False
+
+
+def _is_over_folds(iterable: ast.expr, tree: ast.AST, deep: int = 3) -> bool:
+    """Return True if an expression has a call of `split` of such a class, also through variables of the file."""
+    for node in source.walk(iterable):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+            if any(_is_splitter(value) for value in (node.func.value, *_values(node.func.value, tree))):
+                return True
+        elif isinstance(node, ast.Name) and deep:
+            if any(_is_over_folds(value, tree, deep - 1) for value in _values(node, tree)):
+                return True
+    return False
+
+
+def _values(name: ast.expr, tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the values that a file assigns to a variable or an attribute of this name."""
+    wanted = getattr(name, "attr", getattr(name, "id", None))
+    for node in source.walk(tree):
+        if isinstance(node, ast.Assign):
+            pairs = [pair for target in node.targets for pair in _assigned(target, node.value)]
+            yield from (
+                value for one, value in pairs if wanted and getattr(one, "attr", getattr(one, "id", "")) == wanted
+            )
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
+
+
+def _is_splitter(value: ast.expr) -> bool:
+    called = value.func if isinstance(value, ast.Call) else None
+    return getattr(called, "attr", getattr(called, "id", "")) in _FOLDS

@@ -26,8 +26,29 @@ _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
 _VANISHED = 1e-6
 _SWITCHED = 0.5
 _COLD = 0.1
+_LEAST_VALUES = 5
+_MOSTLY, _FAR = 0.8, 0.8
+"""Least share of falls of a metric that falls, and its largest value, as a part of the first."""
 _MOST_PLANS = 16
 """Schedules with a plan, from the start of the run."""
+
+
+class _Falls:
+    """The course of a metric."""
+
+    __slots__ = ("_falls", "_first", "_last", "_steps")
+
+    def __init__(self) -> None:
+        self._steps = self._falls = 0
+        self._first = self._last = 0.0
+
+    def add(self, value: float) -> bool:
+        """Enter a value; return True if nearly all values were less than the one before, and this one is far less."""
+        self._first = value if not self._steps else self._first
+        self._falls += self._steps > 0 and value < self._last
+        self._steps, self._last = self._steps + 1, value
+        often = self._steps > _LEAST_VALUES and self._falls >= _MOSTLY * (self._steps - 1)
+        return often and 0 < value < _FAR * self._first
 
 
 class SchedulerProbe(Probe):
@@ -40,9 +61,11 @@ class SchedulerProbe(Probe):
         self._since: dict[int, int] = {}
         """By key of a call: steps of its optimizer since the call before."""
         self._rates: dict[int, tuple[float, bool]] = {}
+        """By scheduler: last learning rate relative to the first, and True if it has only grown."""
         self._counted: dict[int, int] = {}
         """Plateau schedule to its latest metric, if that was a whole number."""
-        """By scheduler: last learning rate relative to the first, and True if it has only grown."""
+        self._falls: dict[int, _Falls] = {}
+        """Plateau schedule to the course of its metric."""
         self._moved: set[int] = set()
         """Schedulers that were found at another position than after their steps."""
         base = module.LRScheduler
@@ -188,8 +211,10 @@ class SchedulerProbe(Probe):
         self._steps_seen[number] = done
         metric, same, named, site = "", False, "", scene.site()
         if type(scheduler).__name__ == "ReduceLROnPlateau":
-            value = args[0] if args else kwargs.get("metrics")
+            value: Any = args[0] if args else kwargs.get("metrics")
             metric, same = self._metric(value)
+            if metric in ("float", "tensor") and self._falls.setdefault(number, _Falls()).add(float(value)):
+                metric = "falling"
             if type(value) is int:
                 metric = "count" if value == self._counted.get(number, value - 1) + 1 else metric
                 self._counted[number] = value

@@ -30,6 +30,8 @@ _LEAST_BITS = 64.0
 """Least information in a sequence, so that few of them are equal by chance."""
 _LEAST_BITS_OF_COLUMNS = 128.0
 """The same in samples with columns, such as the pixels of a picture, which depend on each other."""
+_LEAST_DIFFERENT, _DIFFERENT = 32, 0.97
+"""Least number of samples of several parts that are compared, and least share of different ones."""
 _SEEDS = (21, 22)
 
 
@@ -93,9 +95,12 @@ class Contents:
             samples = self._from_copy(base, indices)
         first = list(itertools.islice(samples, _LOOKED_AT))
         if (number, stored) not in self._varied:
-            rows = [self._input(sample) for _, sample in first]
-            self._varied[number, stored] = _varied(rows)
-            if len({len(row) for row in rows}) == 1 and _continuous(rows) >= _LEAST_CONTINUOUS:
+            inputs = [self._inputs(sample) for _, sample in first]
+            if len({len(parts) for parts in inputs}) > 1:
+                raise Refused("its samples have different parts")
+            columns = [list(rows) for rows in zip(*inputs, strict=True)]
+            self._varied[number, stored] = any(map(_varied, columns)) or _differ(inputs)
+            if any(len({*map(len, rows)}) == 1 and _continuous(rows) >= _LEAST_CONTINUOUS for rows in columns):
                 self._continuous.add((number, stored))
         if not self._varied[number, stored]:
             raise Refused("its samples have so few values that they can be equal by chance")
@@ -127,24 +132,36 @@ class Contents:
         except Exception as error:
             raise Refused(f"a copy of it raised {type(error).__name__}") from None
 
-    def _input(self, sample: Any) -> list[float]:
-        """Return some values of a sample's input: of a tensor, or of a text by its characters or its words."""
-        value = next((one for one in _parts(sample) if not isinstance(one, int | float)), sample)
-        if type(value) is str or (type(value) is list and value and all(type(one) in (str, int) for one in value)):
-            return [float(zlib.crc32(str(one).encode())) for one in value[:_COLUMNS]]
-        if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":
-            value = self._scene.torch.from_numpy(value)
-        if not isinstance(value, self._scene.torch.Tensor) or value.is_complex():
+    def _inputs(self, sample: Any) -> list[list[float]]:
+        """Return some values of each part of a sample's input: of all parts but the last, which is the target."""
+        whole = sample[:-1] if type(sample) in (tuple, list) and len(sample) > 1 else sample
+        torch, found = self._scene.torch, []
+        for value in _flat(whole):
+            if _is_text(value):
+                found.append([float(zlib.crc32(str(one).encode())) for one in value[:_COLUMNS]])
+            numbers = type(value).__name__ == "ndarray" and value.dtype.kind in "biuf"
+            values = torch.from_numpy(value) if numbers else value
+            if isinstance(values, torch.Tensor) and not values.is_complex():
+                flat = values.detach().reshape(-1)
+                found.append([float(number) for number in flat[:: max(1, len(flat) // _COLUMNS)].tolist()])
+        if not found:
             raise Refused("its samples are not tensors")
-        flat = value.detach().reshape(-1)
-        return [float(number) for number in flat[:: max(1, len(flat) // _COLUMNS)].tolist()]
+        return found
 
 
-def _parts(sample: Any) -> list[Any]:
-    """Return the parts of a sample that its input can be: the first of a tuple, or the values of a dictionary."""
-    if type(sample) is dict:
-        return list(sample.values())
-    return [sample[0]] if type(sample) in (tuple, list) and sample else [sample]
+def _flat(value: Any) -> Iterator[Any]:
+    """Yield the parts of an input: categories and numbers, a text, or the values of a dict."""
+    if type(value) in (tuple, list, dict) and not _is_text(value):
+        for part in value.values() if type(value) is dict else value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+def _is_text(value: Any) -> bool:
+    """Return True for a text, and for a list of its words or their numbers."""
+    words = type(value) is list and len(value) > 0 and all(type(one) in (str, int) for one in value)
+    return words or type(value) is str
 
 
 def _varied(rows: list[list[float]]) -> bool:
@@ -166,6 +183,15 @@ def _varied(rows: list[list[float]]) -> bool:
     if _continuous(rows) >= _LEAST_CONTINUOUS or varied >= _LEAST_VARIED:
         return True
     return len(set(map(tuple, rows))) == len(rows) and sum(map(_entropy, columns)) >= _LEAST_BITS_OF_COLUMNS
+
+
+def _differ(inputs: list[list[list[float]]]) -> bool:
+    """Return True if nearly all samples of several parts, such as categories and numbers, are different.
+
+    How many are equal by chance then shows in how many are repeated within the training and within the evaluation.
+    """
+    rows = {tuple(map(tuple, parts)) for parts in inputs}
+    return len(inputs) >= _LEAST_DIFFERENT and min(map(len, inputs)) > 1 and len(rows) >= _DIFFERENT * len(inputs)
 
 
 def _continuous(rows: list[list[float]]) -> int:

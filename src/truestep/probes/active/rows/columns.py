@@ -20,6 +20,7 @@ _SEED = 3_456_711
 _LARGEST = 1 << 18
 _LEAST_ROWS = 8
 _MOST_FEATURES = 256
+_MOST_TARGETS = 64
 _LEAST_STEPS = 3
 _MOST_STEPS = 12
 _LEAST_SEEN = 96
@@ -45,17 +46,21 @@ class _Called:
 
 @dataclass(slots=True)
 class _Seen:
-    """Features of a model that were its targets in every batch, and these batches."""
+    """Features of a model that were a target of its in every batch, and these batches."""
 
     path: Path
     slopes: dict[int, float]
     """Feature to its change for a change of the target by one."""
+    of: int = 0
+    """Number of the target among several."""
     rows: list[tuple[Any, Any]] = field(default_factory=list)
     """Features and targets of each batch."""
 
 
 class TargetColumns:
     """Emits `TargetsCompared` for a target that is a feature, scaled or shifted.
+
+    Of several targets of each row, as of the next hours, a few must be features: most of them are in a reconstruction.
 
     Data of such a target by chance or on purpose are excluded by the other features: they predict the target in part,
     neither not at all, as in a test of a memory, nor fully, as in a series without noise.
@@ -90,11 +95,11 @@ class TargetColumns:
     def computed(self, site: Site | None, frame: FrameType, target: Any) -> None:
         """Handle a loss of training."""
         made, self._call = self._call, None
-        if made is None or not _LEAST_ROWS <= target.numel() <= _LARGEST or target.numel() != len(target):
+        if made is None or not _LEAST_ROWS <= target.numel() <= _LARGEST or not _are_targets(target):
             return
         try:
             with self._aside():
-                at = self._compare(made, target.detach().reshape(-1).double().cpu())
+                at = self._compare(made, target.detach().reshape(len(target), -1).double().cpu())
                 seen, module = self._seen.get(made.model), made.module()
                 if at is None or seen is None or module is None:
                     return
@@ -117,22 +122,22 @@ class TargetColumns:
         torch, model = self._scene.torch, made.model
         tables, seen = _tables(made.call, torch), self._seen.get(model)
         if seen is None:
-            found = ((path, _slopes(table, target)) for path, table in tables.items() if len(table) == len(target))
-            seen = next((_Seen(path, slopes) for path, slopes in found if slopes), None)
-        elif seen.path in tables and len(tables[seen.path]) == len(target):
-            slopes = _slopes(tables[seen.path], target)
+            found = ((path, _first(table, target)) for path, table in tables.items() if len(table) == len(target))
+            seen = next((_Seen(path, slopes, of=of) for path, (slopes, of) in found if slopes), None)
+        elif seen.path in tables and len(tables[seen.path]) == len(target) and seen.of < target.shape[1]:
+            slopes = _slopes(tables[seen.path], target[:, seen.of])
             same = {
                 at: slope
                 for at, slope in seen.slopes.items()
                 if at in slopes and abs(slopes[at] - slope) <= _OF_SLOPE * abs(slope)
             }
-            seen = _Seen(seen.path, same, seen.rows) if same else None
+            seen = _Seen(seen.path, same, seen.of, seen.rows) if same else None
         if seen is None or len(seen.rows) == _MOST_STEPS:
             self._done.add(model)
             self._seen.pop(model, None)
             return None
         self._seen[model] = seen
-        seen.rows.append((tables[seen.path], target))
+        seen.rows.append((tables[seen.path], target[:, seen.of]))
         if len(seen.rows) < _LEAST_STEPS or sum(len(rows) for _, rows in seen.rows) < _LEAST_SEEN:
             return None
         return min(seen.slopes) if self._is_leak(seen) else None
@@ -146,14 +151,17 @@ class TargetColumns:
         other = [at for at in range(table.shape[1]) if at not in _slopes(table, target)]
         half = min(len(table) // 2, _MOST_ROWS)
         table, target = table[: 2 * half, other], target[: 2 * half]
-        if not other or half < len(other) + _LEAST_ROWS or not target[half:].var() > 0:
+        if not other or half < 2 * _LEAST_ROWS or not target[half:].var() > 0:
             return False
+        if len(other) > half - _LEAST_ROWS:  # of a long window those that are most like the target
+            near = torch.corrcoef(torch.cat([target[:half, None], table[:half]], 1).T)[0, 1:].abs().nan_to_num()
+            table = table[:, near.topk((half - _LEAST_ROWS) // 2).indices]
         table = (table - table.mean(0)) / table.std(0).clamp_min(_RIDGE)
         first, rest = table[:half], table[half:]
         one = torch.ones_like(table[:, :1])
         whole = torch.cat([table, one], 1)
         square = whole[:half].T @ whole[:half] + _RIDGE * torch.eye(
-            len(other) + 1, dtype=table.dtype, device=table.device
+            whole.shape[1], dtype=table.dtype, device=table.device
         )
         weights = torch.linalg.solve(square, whole[:half].T @ target[:half])
         guesses = whole[half:] @ weights, target[:half][torch.cdist(rest, first).argmin(1)]
@@ -186,6 +194,19 @@ def _tables(call: Call, torch: Any) -> dict[Path, Any]:
         and 1 < value.numel() // len(value) <= _MOST_FEATURES
         and has_values(value)
     }
+
+
+def _are_targets(target: Any) -> bool:
+    """Return True for one number for each row, or several numbers with decimals."""
+    several = target.dim() == 2 and target.shape[1] <= _MOST_TARGETS and target.is_floating_point()
+    return bool(target.dim() and (target.numel() == len(target) or several))
+
+
+def _first(table: Any, targets: Any) -> tuple[dict[int, float], int]:
+    """Return the features that are one of the targets, if those of at most half of the targets are, and its number."""
+    found = [(slopes, of) for of, target in enumerate(targets.T) if (slopes := _slopes(table, target))]
+    few = len(targets.T) == 1 or 2 * len(found) <= len(targets.T)
+    return found[0] if found and few else ({}, 0)
 
 
 def _slopes(table: Any, target: Any) -> dict[int, float]:

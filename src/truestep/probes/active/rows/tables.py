@@ -207,7 +207,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 def _columns(torch: Any, samples: Any, name: str) -> Iterator[Held]:
     """Yield each part of the samples of a list as an array, if all have the same shape."""
     first = samples[0]
-    if len(samples) > _MOST_SAMPLES or type(first) not in (tuple, list):
+    if len(samples) > _MOST_SAMPLES or not isinstance(first, tuple | list):  # named tuples, too
         return
     for place, part in enumerate(first[:_MOST_ITEMS]):
         shape = shape_of(torch, part)
