@@ -31,10 +31,25 @@ def planted(tmp_path, count=9, seed=0):
 def test_each_fault_is_one_change_of_one_line_in_a_function(tmp_path):
     found = planted(tmp_path)
     assert {fault.line for fault in found} == {6, 8, 9, 10}
+    assert [fault.name for fault in found if fault.line == 10] == ["False becomes True"], "its deletion changes nothing"
     for fault in found:
         ast.parse(fault.changed)
         pairs = zip(SOURCE.splitlines(), fault.changed.splitlines(), strict=True)
         assert [number for number, (one, two) in enumerate(pairs, 1) if one != two] == [fault.line]
+
+
+def test_a_variable_keeps_its_first_value_and_values_are_swapped(tmp_path):
+    source = "def least(values):\n    found = list(values)\n    found = found or [True]\n    return not min(found)\n"
+    (tmp_path / "module.py").write_text(source)
+    made = [fault for seed in range(40) for fault in faults(tmp_path, [tmp_path / "module.py"], 9, seed)]
+    assert {(fault.line, fault.name) for fault in made} == {
+        (3, "statement deleted"),
+        (3, "Or becomes And"),
+        (3, "True becomes False"),
+        (4, "statement deleted"),
+        (4, "not removed"),
+        (4, "min becomes max"),
+    }
 
 
 def test_the_same_seed_draws_the_same_faults(tmp_path):
