@@ -145,8 +145,8 @@ class _Places(cst.CSTVisitor):
     def _useless(self, node: cst.CSTNode) -> bool:
         """Return True if no test is needed to notice that a statement is missing, or if none can.
 
-        Without the first assignment to a variable, any test that reaches the next use fails; a function that ends without
-        `return None` or `return False` does the same.
+        Without the first assignment to a variable, any test that reaches the next use fails. A function that ends
+        without `return None` or `return False` does the same.
         """
         if not isinstance(node, cst.SimpleStatementLine):
             return False
