@@ -6,9 +6,9 @@
 Each fault is one change of one line in a function of src: an operator swapped, a condition negated, a number changed, a
 statement deleted. `map` chooses the lines, marks them in a copy of the tree in FOLDER and runs the selection there
 once. It writes which test reaches which line, from every process that the test starts, and the processor time of each
-test. `plant` plants one fault at a time and runs the tests that reach it, those of its room first, then the fastest,
-until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on, and `plant` can
-begin while `map` runs: faults that were noticed are not planted again, and tests that have passed are not repeated.
+test. `plant` plants one fault at a time and runs the tests that reach it, those of its room and name first, then the
+fastest, until one fails; then ruff and mypy, which `make test` runs as well. Both can be stopped and go on, and `plant`
+can begin while `map` runs: faults that were noticed are not planted again, and tests that passed are not repeated.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def plant(folder: Path, chosen: argparse.Namespace) -> None:
         if row["by"] or not any(fault.file.startswith(place) for place in chosen.among):
             continue
         found = Map.read(folder / "tests.jsonl", folder / "marked" / "src" / "hits.txt")
-        reaching = found.tests(fault.number, f"tests/{Path(fault.file).relative_to('src/truestep').parts[0]}/")
+        reaching = found.tests(fault.number, fault.file)
         rest, seconds = [], 0.0
         for test in reaching:
             if test not in row["passed"] and seconds < chosen.seconds:

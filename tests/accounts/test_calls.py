@@ -97,6 +97,9 @@ def test_counts_of_repeated_steps_are_added():
 def test_dropout_in_training_only():
     epoch = [*STEP * 10, SCORED]
     assert text(*epoch * 3, name="randomness") == "dropout in training only"
+    first, second = account(MET, *epoch * 3).randomness.entry().facts["dropout"]
+    assert (first["model"], first["site"]["line"], first["by"], first["calls"]) == ("model", TRAIN.line, "layers", 30)
+    assert (second["site"]["line"], second["by"], second["calls"]) == (EVALUATE.line, "off", 3)
 
 
 def test_dropout_in_evaluation():

@@ -42,6 +42,11 @@ def test_divided_losses_have_no_chance():
     assert account(CROSS, read).entry().text == "cross entropy of 10 classes, scaled: 0.6"
 
 
+def test_losses_over_different_classes_have_no_number_of_classes():
+    other = LossComputed(kind="cross_entropy", site=OTHER, classes=3)
+    assert account(CROSS, other, LossRead(value=0.6, site=LINE, root=ROOT)).entry().text == "cross entropy: 0.6"
+
+
 def test_losses_of_two_lines_are_distinguished():
     root = "BinaryCrossEntropyWithLogitsBackward0"
     reads = [LossRead(value=value, site=site, root=root) for value in (0.7, 0.5) for site in (LINE, OTHER)]

@@ -40,6 +40,13 @@ def test_each_fate():
     assert [one["name"] for one in facts.entry().facts["left"]] == ["net.2.weight", "net.3.weight"]
 
 
+def test_the_names_of_a_hundred_parameters_that_did_not_move_are_kept():
+    many = [ParameterMet(parameter=n, name=f"{n}", shape=(1,), model=1) for n in range(10, 111)]
+    still = ParametersUnchanged(parameters=tuple(range(10, 111)), moved=(), steps=10)
+    facts = account(*many, OptimizerBuilt(optimizer=1, parameters=tuple(range(10, 111))), still).entry().facts
+    assert (facts["fates"]["without_a_gradient"], len(facts["left"])) == (101, 100)
+
+
 def test_parameters_that_an_optimizer_holds_and_does_not_move():
     facts = account(ADAM, READ, ParametersUnchanged(parameters=(1,), moved=(2, 3, 4), steps=10))
     assert facts.fate(1) == "unchanged"

@@ -20,3 +20,11 @@ def test_the_longest_wait_is_named():
     entry = run.time.entry()
     assert entry.text == "2.5 of 10.0 s waiting for data, 25% (train.py:20)"
     assert [one["loader"] for one in entry.facts["loaders"]] == ["loader", "train_loader"]
+
+
+def test_a_wait_for_a_loader_without_a_line():
+    for known in ((), (LoaderMet(loader=1, name="train_loader"),)):
+        run = Progress()
+        for event in (*known, TIMED):
+            run.note(event)
+        assert run.time.entry().text == "2.5 of 10.0 s waiting for data, 25%"

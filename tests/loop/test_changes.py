@@ -92,6 +92,7 @@ def test_what_can_be_taken_is_said_in_a_table(tmp_path, capsys, changed, told):
     assert "step-000009, step 9, epoch 1, with changes" in lines[0]
     assert len(lines) == 3, "one row"
     assert all(part in lines[2] for part in told), lines[2]
+    assert lines[2].count(told[-1]) == 1
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,14 @@ def test_batches_are_the_same_with_any_number_of_workers(length, drop_last, work
     assert batches(split, 2) == [str(batch) for batch in whole]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_an_items_randomness_is_that_of_seed_epoch_and_its_number(workers):
-    loader = Loader(Counting(), batch_size=4, seed=3, num_workers=workers)
+class InRanks(Counting):
+    def rank(self):
+        return torch.distributed.get_rank()
+
+
+@pytest.mark.parametrize(("dataset", "workers"), [(Counting(), 0), (Counting(), 2), (InRanks(), 0)])
+def test_an_items_randomness_is_that_of_seed_epoch_and_its_number(dataset, workers):
+    loader = Loader(dataset, batch_size=4, seed=3, num_workers=workers)
     found = {}
     for numbers, drawn, _ in loader.epoch(2):
         found.update(zip(numbers.tolist(), drawn.tolist(), strict=True))

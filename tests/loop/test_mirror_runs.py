@@ -93,6 +93,21 @@ def test_a_run_without_close_is_in_the_mirror_when_the_process_ends(tmp_path):
     }
 
 
+def test_an_upload_that_failed_is_tried_again_at_the_end_of_a_run(tmp_path, url, monkeypatch):
+    upload, failed = Storage.upload, []
+
+    def fails_once(self, path, name):
+        if "step-" in name and not failed:
+            failed.append(name)
+            raise OSError("no connection")
+        upload(self, path, name)
+
+    monkeypatch.setattr(Storage, "upload", fails_once)
+    weights = train(tmp_path, 1, mirror=url)
+    assert failed
+    assert same(loaded(url), weights)
+
+
 def test_an_exception_in_the_loop_still_uploads_what_was_saved(tmp_path, url):
     with pytest.raises(ZeroDivisionError), Run(out=tmp_path / "a", mirror=url, device="cpu", progress=False) as run:
         model = run.model(net())

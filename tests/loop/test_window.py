@@ -28,6 +28,14 @@ def test_weights_are_divided_by_the_first_times_accumulate():
     assert window.correction() == 20 / 40
 
 
+def test_each_window_is_divided_by_its_own_first_weight():
+    window = Window()
+    for weight in (7, 3):
+        assert window.divisor(weight) == weight
+        assert window.correction() is None
+        window.close()
+
+
 def test_even_weights_need_no_correction():
     window = Window(2)
     assert [window.divisor(8), window.divisor(8)] == [16, 16]

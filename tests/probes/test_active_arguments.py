@@ -75,8 +75,9 @@ def test_an_argument_that_is_used_at_random_is_alive() -> None:
     assert event.dead == ()
 
 
-def test_causal_masks_and_constants_are_not_judged() -> None:
-    for beside in (torch.ones(3, 3).triu(), torch.full((8, 3), 2.0)):
+def test_masks_constants_and_sparse_tensors_are_not_judged() -> None:
+    flags = NUMBERS[:, :, None] > 0.5
+    for beside in (torch.ones(3, 3).triu(), torch.full((8, 3), 2.0), flags, NUMBERS.to_sparse()):
         event = compared(lambda model, x, beside: x + 0 * beside.sum(), beside)
         assert (event.alive, event.dead) == (("x",), ())
 

@@ -86,11 +86,17 @@ def _on_the_class(model: Any) -> None:
     type(model).others = 1
 
 
+def _import(model: Any) -> None:
+    import colorsys
+
+    colorsys.rgb_to_hsv(0, 0, 0)
+
+
 def _own_counter(model: Any) -> None:
     model.calls = getattr(model, "calls", 0) + 1
 
 
-@pytest.mark.parametrize("beside", [_count, _sum, _print, _on_the_class])
+@pytest.mark.parametrize("beside", [_count, _sum, _print, _on_the_class, _import])
 def test_code_with_effects_outside_is_not_called_again(beside: Callable[[Any], object]) -> None:
     before = dict(COUNTS), list(SEEN)
     plain = checked(Network(beside), active=False), dict(COUNTS), list(SEEN)

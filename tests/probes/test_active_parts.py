@@ -116,3 +116,12 @@ def test_the_line_of_a_data_set_that_returns_a_sample() -> None:
     found = of(PartsCompared, train_on_views())
     assert [event.equal for event in found] == [True] * 4
     assert found[0].made.line == Views.__getitem__.__code__.co_firstlineno + 2
+
+
+@pytest.mark.parametrize("draw", [one_draw_copied, one_row])
+def test_parts_of_an_evaluation_are_not_compared(draw: Callable[[], Pair]) -> None:
+    model = nn.Linear(5, 3)
+    with capture_events() as events, torch.no_grad():
+        first, second = draw()
+        model(first) * model(second)
+    assert of(PartsCompared, events) == of(RowsEqualled, events) == []

@@ -51,6 +51,22 @@ def test_statistics_of_the_evaluation_alone_of_both_and_of_the_training(scale, h
     assert reads(train, rest) == [("", "", 0)]
 
 
+def test_the_line_that_made_a_table_is_known():
+    x = raw()
+    train, rest = scaled(x[:300], x[:300]), x[300:]
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    with capture_events() as events:
+        for _ in range(4):
+            F.mse_loss(model(train[torch.randperm(300)[:32]]), torch.zeros(32, 1)).backward()
+            optimizer.step()
+        with torch.no_grad():
+            test = scaled(rest, rest)
+            model(test)
+    (read,) = (one for one in events if isinstance(one, ScalingRead))
+    assert (read.kind, read.made.line) == ("own", read.site.line - 1)
+
+
 def test_three_parts_of_a_table_are_joined():
     parts = [part.clone() for part in scaled(raw(), raw()).split([250, 80, 70])]
     assert [kind for kind, _, _ in reads(*parts)] == ["", "joint", "joint"]

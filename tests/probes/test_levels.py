@@ -129,3 +129,12 @@ def test_few_calls_are_read_and_none_before_the_statistics_are_settled():
     assert len(read(trained(60), *[x] * 5)) == 3
     assert read(trained(3), x) == []
     assert read(trained(60).train(), x) == []
+
+
+def test_a_call_that_fails_is_not_read_with_the_next_one():
+    x, failing, other = torch.randn(16, 1, 8, 8), trained(60).append(nn.Linear(7, 1)), trained(3)
+    with capture_events() as events, torch.no_grad():
+        with pytest.raises(RuntimeError):
+            failing(x)
+        other(x)
+    assert not any(isinstance(event, ev.FirstNormRead) for event in events)

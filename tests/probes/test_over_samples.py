@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from truestep.events import SamplesCompared
+from truestep.probes.active.over_samples import OverSamples, mixing
 from truestep.testing import capture_events
 
 SIZE = 12
@@ -91,3 +93,16 @@ def test_operations_within_samples_do_not_mix_them(
 def test_other_operations_over_samples_have_no_name(operation: Callable[[Tensor], Tensor]) -> None:
     event = compared(operation)
     assert (event.mixed, event.cause) == (True, "")
+
+
+@pytest.mark.parametrize(("branch", "name"), [(lambda h: h, "mean"), (torch.relu, "")], ids=["the same", "another"])
+def test_runs_of_different_operations_are_not_compared(branch: Callable[[Tensor], Tensor], name: str) -> None:
+    record = OverSamples(SimpleNamespace(torch=torch, site=lambda: None), samples=4, at=0)  # type: ignore[arg-type]
+    batch = torch.arange(20.0).reshape(4, 5)
+    runs = []
+    for others, last in ((1, lambda h: h), (2, branch)):
+        batch[1:] *= others
+        with record.mode():
+            last(batch - batch.mean(0))
+        runs.append(record.taken())
+    assert mixing(*runs)[0] == name

@@ -50,6 +50,18 @@ def test_columns_without_a_gradient_are_ranges_and_their_weights_are_known() -> 
     assert [(event.dead, event.own, event.columns) for event in events] == [(((0, 1), (2, 4)), True, 4)] * 3
 
 
+def test_a_pass_in_a_later_step_than_the_call_is_not_read() -> None:
+    net = nn.Linear(3, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with capture_events() as events:
+        loss = net(torch.randn(12, 3))[:, 1].square().mean()
+        for _ in range(3):
+            torch.autograd.backward(loss, retain_graph=True)
+            optimizer.zero_grad()
+            optimizer.step()
+    assert [type(event) for event in events].count(ResultDifferentiated) == 1
+
+
 def beside_targets(columns: int) -> list[ResultDifferentiated]:
     target = torch.randn(12, columns)
     return seen(nn.Linear(3, 4), lambda out: (out[:, 0] - target[:, 0]).square().mean())

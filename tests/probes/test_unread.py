@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.functional import normalize
 
 from truestep import events as ev
 from truestep.testing import capture_events
@@ -58,6 +59,12 @@ def view_of_each_step():
     for _ in range(8):
         one, two = noisy(X), noisy(X)
         step(F.cross_entropy(MODEL(one), Y))
+
+
+def view_by_the_name_of_a_function():
+    for _ in range(8):
+        unit = normalize(noisy(X))
+        step(F.cross_entropy(MODEL(X), Y))
 
 
 def result_with_a_graph():
@@ -164,6 +171,7 @@ def mask_by_a_keyword():
         (mask_of_each_step, ("known", "mask", True)),
         (mask_made_once, ("trained", "mask", False)),
         (view_of_each_step, ("two", "values", True)),
+        (view_by_the_name_of_a_function, ("unit", "values", True)),
         (result_with_a_graph, ("penalty", "graph", True)),
         (weights_by_name, ("fast", "graph", True)),
         (losses_masked_in_vain, ("scaled", "graph", True)),

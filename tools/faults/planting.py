@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import (
+    Assignment,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
 
 MARKS = "_marks_of_faults"
 """The name of `marks.py` in a marked tree."""
@@ -18,7 +25,10 @@ OPERATORS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
     cst.LessThan: cst.LessThanEqual, cst.LessThanEqual: cst.LessThan, cst.GreaterThan: cst.GreaterThanEqual,
     cst.GreaterThanEqual: cst.GreaterThan, cst.Equal: cst.NotEqual, cst.NotEqual: cst.Equal, cst.Is: cst.IsNot,
     cst.IsNot: cst.Is, cst.In: cst.NotIn, cst.NotIn: cst.In, cst.And: cst.Or, cst.Or: cst.And,
+    cst.Break: cst.Continue, cst.Continue: cst.Break,
 }  # fmt: skip
+NAMES = {"True": "False", "all": "any", "min": "max"}
+NAMES |= {after: before for before, after in NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,10 @@ def change_of(node: cst.CSTNode) -> tuple[str, cst.CSTNode] | None:
     if isinstance(node, cst.If | cst.While | cst.IfExp):
         negated = cst.UnaryOperation(cst.Not(), node.test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
         return "condition negated", node.with_changes(test=negated)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return "not removed", node.expression
+    if isinstance(node, cst.Name) and node.value in NAMES:
+        return f"{node.value} becomes {NAMES[node.value]}", node.with_changes(value=NAMES[node.value])
     if isinstance(node, cst.Integer):
         return f"{node.value} becomes {node.evaluated_value + 1}", cst.Integer(str(node.evaluated_value + 1))
     if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
@@ -107,23 +121,51 @@ def mark(tree: Path, planted: list[Fault]) -> None:
 class _Places(cst.CSTVisitor):
     """Collects the nodes in functions where a fault can be planted, with their lines."""
 
-    METADATA_DEPENDENCIES = (PositionProvider,)
+    METADATA_DEPENDENCIES = (PositionProvider, ScopeProvider)
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[int, list[cst.CSTNode]] = {}
         self._functions = 0
+        self._last: set[cst.CSTNode] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        self._functions += isinstance(node, cst.FunctionDef)
+        if isinstance(node, cst.FunctionDef):
+            self._functions += 1
+            self._last.add(node.body.body[-1])
         if isinstance(node, cst.Annotation):
             return False
-        if self._functions and change_of(node) is not None:
-            self.found.setdefault(self.get_metadata(PositionProvider, node).start.line, []).append(node)
+        if self._functions and change_of(node) is not None and not self._useless(node):
+            self.found.setdefault(self._line(node), []).append(node)
         return super().on_visit(node)
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
         self._functions -= isinstance(original_node, cst.FunctionDef)
+
+    def _useless(self, node: cst.CSTNode) -> bool:
+        """Return True if no test is needed to notice that a statement is missing, or if none can.
+
+        Without the first assignment to a variable, any test that reaches the next use fails. A function that ends
+        without `return None` or `return False` does the same.
+        """
+        if not isinstance(node, cst.SimpleStatementLine):
+            return False
+        statement = node.body[0]
+        if isinstance(statement, cst.Return) and node in self._last:
+            value = statement.value
+            return value is None or (isinstance(value, cst.Name) and value.value in ("None", "False"))
+        if not isinstance(statement, cst.Assign):
+            return False
+        scope = self.get_metadata(ScopeProvider, node)
+        assert isinstance(scope, Scope)
+        for name in (target.target.value for target in statement.targets if isinstance(target.target, cst.Name)):
+            bound = [self._line(one.node) for one in scope[name] if isinstance(one, Assignment)]
+            if self._line(node) == min(bound, default=0):
+                return True
+        return False
+
+    def _line(self, node: cst.CSTNode) -> int:
+        return self.get_metadata(PositionProvider, node).start.line
 
 
 class _Replace(cst.CSTTransformer):

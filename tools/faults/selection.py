@@ -48,13 +48,19 @@ class Map:
                 found.reached[int(number)].add(name)
         return found
 
-    def tests(self, number: int, room: str) -> list[str]:
-        """Return the tests that reach a fault: those of its room first, then the fastest."""
+    def tests(self, number: int, file: str) -> list[str]:
+        """Return the tests that reach a fault in a file: those of its room and its name first, then the fastest."""
+        place = Path(file).relative_to("src/truestep")
+        room = f"tests/{place.parts[0]}/"
         names = self.reached[number]
         tests = {test for name in names for test in self.users.get(name, [name])} & self.seconds.keys()
         if "" in names:  # when its module is imported: any test of the room
             tests |= {test for test in self.seconds if test.startswith(room)}
-        return sorted(tests, key=lambda test: (not test.startswith(room), self.seconds[test], test))
+
+        def rank(test: str) -> tuple[bool, bool, float, str]:
+            return not test.startswith(room), place.stem not in test.partition("::")[0], self.seconds[test], test
+
+        return sorted(tests, key=rank)
 
 
 class Chosen:

@@ -207,8 +207,8 @@ def _is_settings(node: ast.Attribute) -> bool:
 def _is_shown(node: ast.AST, parents: dict[ast.AST, ast.AST], read: ast.expr) -> bool:
     """Return True if a value is only printed, logged, or used to compute its own next value."""
     own = ast.unparse(read)
-    while (up := parents.get(node)) is not None:
-        if isinstance(up, ast.JoinedStr | ast.FormattedValue | ast.Expr):
+    while not isinstance(up := parents[node], ast.stmt):
+        if isinstance(up, ast.JoinedStr | ast.FormattedValue):
             return True
         if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mod) and isinstance(up.left, ast.Constant):
             return isinstance(up.left.value, str)
@@ -218,13 +218,10 @@ def _is_shown(node: ast.AST, parents: dict[ast.AST, ast.AST], read: ast.expr) ->
                 return True
             if node is up.func or not (name in _CONVERSIONS or _is_own(up, parents, own)):
                 return False
-        elif isinstance(up, ast.stmt):
-            target = _target(up)
-            return target is not None and ast.unparse(target) == own
         elif not isinstance(up, _CARRIERS):
             return False
         node = up
-    return False
+    return isinstance(up, ast.Expr) or _is_own(up, parents, own)
 
 
 def _is_own(node: ast.AST, parents: dict[ast.AST, ast.AST], own: str) -> bool:

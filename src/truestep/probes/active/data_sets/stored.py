@@ -231,8 +231,6 @@ def _version(value: Any) -> Any:
 def _codes(data: Any) -> Iterator[CodeType]:
     """Yield the code that makes the samples of a data set: its methods, and functions that it holds."""
     for _ in range(_DEEP):
-        if data is None:
-            return
         held = getattr(data, "__dict__", {})
         methods = [vars(type(data)).get(name) for name in ("__getitem__", "__getitems__")]
         others = [one for one in vars(type(data)).values() if one not in methods]
