@@ -41,7 +41,7 @@ class Rows(Dataset[Any]):
         return (row if self.transform is None else self.transform(row)), self.y[index]
 
 
-class Named(Rows):
+class Entries(Rows):
     """Rows as dictionaries."""
 
     def __getitem__(self, index: int) -> Any:  # type: ignore[override]
@@ -203,7 +203,7 @@ def test_what_cannot_be_compared_is_passed_over(train: Any, evaluation: Any, rea
 def test_samples_in_dictionaries_are_compared_by_value() -> None:
     torch.manual_seed(0)
     events: list[Any] = []
-    model, train, evaluation = nn.Linear(5, 2), loader(Named(X[:80], Y[:80])), loader(Named(X[60:], Y[60:]))
+    model, train, evaluation = nn.Linear(5, 2), loader(Entries(X[:80], Y[:80])), loader(Entries(X[60:], Y[60:]))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with Session(also=events.append):
         for batch in train:
