@@ -91,7 +91,7 @@ def transcripts(values="log-probabilities", blanks=0):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ("others", "the CTC loss got numbers that are no log-probabilities"),
+        ("others", "the CTC loss got numbers other than log-probabilities"),
         ("probabilities", "the CTC loss got probabilities"),
     ],
 )

@@ -34,9 +34,9 @@ class LogitsIntoProbabilityLoss(Rule):
     non-negative rows that sum to one, and inputs from a linear or convolutional layer with values above zero, which
     log-probabilities cannot have.
 
-    Checks the input of ``ctc_loss`` at sampled steps: reports rows whose exponentials do not sum to one, as of logits,
+    Checks the input of ``ctc_loss`` at sampled steps: reports rows with exponentials that do not sum to one, as of logits,
     probabilities, and a ``log_softmax`` over another dimension than the classes. Reports targets of this loss that
-    include its blank, which is no symbol to predict.
+    include its blank, since a blank cannot be predicted as a symbol.
 
     Why it matters
     --------------
@@ -119,7 +119,7 @@ class LogitsIntoProbabilityLoss(Rule):
         """Judge the inputs and the targets of a CTC loss."""
         last, count = reads[-1], len(reads)
         if count >= _LEAST_READS and all(one.values == last.values != "log-probabilities" for one in reads):
-            wrong = "probabilities" if last.values == "probabilities" else "numbers that are no log-probabilities"
+            wrong = "probabilities" if last.values == "probabilities" else "numbers other than log-probabilities"
             self.report(
                 last.site,
                 f"the CTC loss got {wrong}",

@@ -20,7 +20,7 @@ Samples = dict[int, int]
 
 
 class _Inside:
-    """A weak reference to a list, which has none of its own: through a loader or a subset that holds it."""
+    """A weak reference to a list, which does not support them: through a loader or a subset that holds it."""
 
     __slots__ = ("_holder",)
 
@@ -74,7 +74,7 @@ class Bases:
         """Return the number of a list, which is known as long as its holder is alive.
 
         Raises:
-            Refused: it is no list, or has no holder.
+            Refused: it is another object than a list, or its holder is unknown.
         """
         known = next((number for number, ref in self._held.items() if ref() is base), None)
         if known is not None:

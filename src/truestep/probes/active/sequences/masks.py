@@ -150,7 +150,7 @@ class _Weights:
                 self._take((last <= _NO_WEIGHT).reshape(rows, -1, last.shape[-1]).all(1))
 
     def _scores(self, mask: Any, *, inverted: bool = False) -> None:
-        """Record the mask of attention: bool or scores; of bools, ``inverted`` marks what is left out by True."""
+        """Record the mask of attention: bool or scores; ``inverted`` says that True leaves a position out."""
         if type(mask) is not self._scene.torch.Tensor or mask.dim() < _WHOLE or mask.shape[0] not in self._rows:
             return
         left_out = (mask if inverted else ~mask) if mask.dtype is self._scene.torch.bool else mask <= _MASKED
