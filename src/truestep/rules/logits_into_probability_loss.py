@@ -34,13 +34,13 @@ class LogitsIntoProbabilityLoss(Rule):
     non-negative rows that sum to one, and inputs from a linear or convolutional layer with values above zero, which
     log-probabilities cannot have.
 
-    Checks the input of ``ctc_loss`` at sampled steps: reports rows with exponentials that do not sum to one, as of logits,
-    probabilities, and a ``log_softmax`` over another dimension than the classes. Reports targets of this loss that
-    include its blank, since a blank cannot be predicted as a symbol.
+    Checks the input of ``ctc_loss`` at sampled steps: reports rows with exponentials that do not sum to one, as of
+    logits, probabilities, and a ``log_softmax`` over another dimension than the classes. Reports targets of this loss
+    that include its blank, since a blank cannot be predicted as a symbol.
 
     Why it matters
     --------------
-    Both losses multiply their input by the target and take no logarithm. On logits they have no lower bound: the loss
+    The first two losses multiply their input by the target and take no logarithm. On logits they have no lower bound: the loss
     falls without end while the model learns to make numbers large (accuracy 0.15 instead of 0.91 in the proof). On
     probabilities the penalty of a confident wrong answer is bounded: with SGD the same model reached 0.68 instead of
     0.90, with Adam nearly the same accuracy. ``kl_div`` on probabilities gave a divergence of 1.1 instead of 0.19.

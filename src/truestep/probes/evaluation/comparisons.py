@@ -19,11 +19,11 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
-from truestep.probes.evaluation.function_ends import FunctionEnd, FunctionEnds
 from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.scales import Scales
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
+from truestep.probes.figures.function_ends import FunctionEnd, FunctionEnds
 from truestep.probes.figures.named import NamedFigures
 
 _CALLS = 3

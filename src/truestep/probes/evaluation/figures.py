@@ -26,7 +26,7 @@ from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_
 from truestep.probes.evaluation.quotients import value as quotient_value
 
 if TYPE_CHECKING:
-    from truestep.probes.evaluation.function_ends import FunctionEnd
+    from truestep.probes.figures.function_ends import FunctionEnd
 
 _SHARES = frozenset({
     "acc", "accuracy", "accs", "accuracies", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall",

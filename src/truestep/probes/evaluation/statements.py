@@ -33,7 +33,7 @@ Score = Callable[[Made, Any, ast.expr, str], None]
 
 
 class Behind(NamedTuple):
-    """What the statements behind a loop compute.
+    """Values of the statements behind a loop or a call.
 
     Attributes:
         names: the variables of the function with known values.
@@ -65,7 +65,7 @@ class Statements:
         self._tell = tell
         self._left = _MOST_STATEMENTS
         self.end: Behind | None = None
-        """What the function of the call computes behind it, if no loop is around the call."""
+        """Values of the statements behind the call, if no loop is around it."""
 
     def rows_of_inputs(self, frame: FrameType) -> list[Rows]:
         """Return the rows of the arguments of the call that a frame is at, where they are known."""
@@ -240,7 +240,7 @@ class _Block(Expressions):
             pass
 
     def behind(self, held: dict[str, Any], others: dict[str, Any]) -> Behind:
-        """Return what was computed.
+        """Return the values of the repeated statements.
 
         Args:
             held: the variables of the function before.

@@ -1,9 +1,10 @@
 """Figures of an evaluation by their names: recall, precision, F1 and the like, perplexities and bits.
 
-claims      the figures that names and labels claim, in the source and in variables
-counts      predictions and targets of the calls of an evaluation, counted by class
-likelihood  losses of an evaluation in nats
-choices     the figure by which a program chooses its weights
-of_tests    figures that the statements around an evaluation call those of a test
-named       the figures that variables and printed expressions hold after an evaluation, next to both
+claims         the figures that names and labels claim, in the source and in variables
+counts         predictions and targets of the calls of an evaluation, counted by class
+likelihood     losses of an evaluation in nats
+choices        the figure by which a program chooses its weights
+function_ends  values that a function computes at the end of an evaluation, and returns
+of_tests       figures that the statements around an evaluation call those of a test
+named          the figures that variables and printed expressions hold after an evaluation, next to both
 """

@@ -15,7 +15,7 @@ from truestep.probes.context.local_variables import own_dict
 from truestep.probes.evaluation.quotients import body_of, value
 
 if TYPE_CHECKING:
-    from truestep.probes.evaluation.function_ends import Returned
+    from truestep.probes.figures.function_ends import Returned
 
 _OF_CLASSES = {
     "recall": "recall", "recalls": "recall", "sensitivity": "recall", "tpr": "recall", "balanced": "balanced",

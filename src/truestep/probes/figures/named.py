@@ -23,7 +23,7 @@ from truestep.probes.figures.likelihood import Likelihood
 from truestep.probes.figures.of_tests import OfTest, figure_of_test
 
 if TYPE_CHECKING:
-    from truestep.probes.evaluation.function_ends import FunctionEnd
+    from truestep.probes.figures.function_ends import FunctionEnd
 
 _MOST = 64
 """Figures that are read in a run."""

@@ -70,7 +70,7 @@ class FunctionEnds:
         self._spent_s = 0.0
 
     def after_loop(self, frame: FrameType) -> FunctionEnd | None:
-        """Return the end of the function whose loop over a loader ends; None if it is not known.
+        """Return the end of a function after its loop over a loader; None if it is not known.
 
         Args:
             frame: the user's frame, at the loop.
@@ -95,7 +95,7 @@ class FunctionEnds:
         return self.after(frame, behind)
 
     def after(self, frame: FrameType, behind: Behind) -> FunctionEnd:
-        """Return the end of the function of a frame, by what the repeated statements computed."""
+        """Return the end of the function of a frame, by the values of its last statements."""
         returned = () if behind.node is None else tuple(self._returned(frame, behind.returned, behind.node))
         return FunctionEnd(frame.f_code, behind.names, returned)
 
