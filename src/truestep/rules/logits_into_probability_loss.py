@@ -40,10 +40,11 @@ class LogitsIntoProbabilityLoss(Rule):
 
     Why it matters
     --------------
-    The first two losses multiply their input by the target and take no logarithm. On logits they have no lower bound: the loss
-    falls without end while the model learns to make numbers large (accuracy 0.15 instead of 0.91 in the proof). On
-    probabilities the penalty of a confident wrong answer is bounded: with SGD the same model reached 0.68 instead of
-    0.90, with Adam nearly the same accuracy. ``kl_div`` on probabilities gave a divergence of 1.1 instead of 0.19.
+    The first two losses multiply their input by the target and take no logarithm. On logits they have no lower bound:
+    the loss falls without end while the model learns to make numbers large (accuracy 0.15 instead of 0.91 in the
+    proof). On probabilities the penalty of a confident wrong answer is bounded: with SGD the same model reached 0.68
+    instead of 0.90, with Adam nearly the same accuracy. ``kl_div`` on probabilities gave a divergence of 1.1 instead of
+    0.19.
 
     Example
     -------

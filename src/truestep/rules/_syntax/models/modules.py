@@ -97,6 +97,7 @@ def _sampled(program: Program) -> bool:
     for loop in program.loops:
         if isinstance(loop.node, ast.For) and dotted(loop.node.target) in ("_", "sample", "_sample", "mc"):
             forwards = [one for one in program.flow.of_loop(loop) if one.act is Act.FORWARD and one.loops[-1] is loop]
+            forwards = [one for one in forwards if not _grows(one.call, loop.node)]
             if forwards and not any(one.act is Act.BACKWARD for one in program.flow.of_loop(loop)):
                 return True
     for call in program.named("torch.stack"):
@@ -106,6 +107,15 @@ def _sampled(program: Program) -> bool:
     return any(
         call.loop is not None and "parameters()" in ast.unparse(call.loop.node)
         for call in program.method("lerp_", "mul_")
+    )
+
+
+def _grows(call: Call | None, loop: ast.For) -> bool:
+    """Return True if a loop stores the input of a call: it generates a sequence, whose parts are other inputs."""
+    parts = () if call is None else call.node.args
+    given = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+    return any(
+        isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and one.id in given for one in ast.walk(loop)
     )
 
 
