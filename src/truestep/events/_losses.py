@@ -205,3 +205,25 @@ class TargetsMatched(Event):
     graph: bool = True
     """Whether the input has a gradient."""
     labels: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResultPushed(Event):
+    """At a sampled step, a backward pass reached scores of one number for each sample.
+
+    Emitted if all are moved in one direction, or if they are scores of the result of another model.
+    """
+
+    absent: ClassVar[str] = "no loss of one score for each sample"
+    costly: ClassVar[bool] = True
+    model: int
+    scored: int = 0
+    """The model that made the input of the scores; 0 for other inputs."""
+    tracked: bool = False
+    """True if that result has its graph: its model gets a gradient as well."""
+    up: bool | None = None
+    """True if a step makes all scores larger, False if it makes all of them smaller, None for both."""
+    size: float = 0.0
+    """Mean size of the gradient."""
+    loss: Site | None = None
+    """Line of the backward pass."""
