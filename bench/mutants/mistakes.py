@@ -67,7 +67,8 @@ def main() -> None:
         rows = []
         for row in pool.map(lambda one: _row(one, folder / f"{one['program']}.py", originals), chosen):
             rows.append(row)
-            print(_shown(row), flush=True)
+            if not options.aside and row.get("half") != "aside":  # what was missed there is not to be read
+                print(_shown(row), flush=True)
     valid = [row for row in rows if row["valid"]]
     scores: dict[str, Any] = {"score": share(valid)}
     if chosen_set:
