@@ -169,8 +169,8 @@ def train_on_ranks() -> list[object]:
 
 def train_badly() -> list[object]:
     """Run cases that are read closely: a cut graph, frozen and rounded parameters, a target that stays, NaN."""
-    said: list[object] = [*_contrast(), *_measure()]  # first: steps are read closely at the beginning
     torch.manual_seed(0)
+    said: list[object] = [*_contrast(), *_measure()]  # first: steps are read closely at the beginning
     encoder, classifier = nn.Linear(4, 4), nn.Linear(4, 3)
     frozen, rounded = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(8, dtype=torch.bfloat16))
     turned = nn.Parameter(torch.randn(2, 2, dtype=torch.cfloat))

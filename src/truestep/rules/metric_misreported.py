@@ -346,7 +346,7 @@ def _mistakes(event: FigureRead) -> Iterator[str]:
     for value, name in known:
         if any(abs(event.value - scale * value) <= _EXACT * scale * max(value, 1e-3) for scale in (1, 100)):
             yield name
-    if (divisor := _divisor(event)) > samples:
+    if "/" not in event.name and (divisor := _divisor(event)) > samples:  # a quotient can be read within its loop
         yield f"{_DIVIDED} {divisor:,}, of {samples:,} samples"
 
 
