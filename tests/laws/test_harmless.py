@@ -167,10 +167,16 @@ def train_on_ranks() -> list[object]:
     return [*said, model.weight.detach().clone()]
 
 
+def train_contrasts() -> list[object]:
+    """Compare samples with each other, and evaluate by figures: first steps, which are read closely."""
+    torch.manual_seed(0)
+    return [*_contrast(), *_measure(), torch.get_rng_state()]
+
+
 def train_badly() -> list[object]:
     """Run cases that are read closely: a cut graph, frozen and rounded parameters, a target that stays, NaN."""
     torch.manual_seed(0)
-    said: list[object] = [*_contrast(), *_measure()]  # first: steps are read closely at the beginning
+    said: list[object] = []
     encoder, classifier = nn.Linear(4, 4), nn.Linear(4, 3)
     frozen, rounded = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(8, dtype=torch.bfloat16))
     turned = nn.Parameter(torch.randn(2, 2, dtype=torch.cfloat))
@@ -301,7 +307,7 @@ def _measure() -> list[object]:
     return [*said, *(value.clone() for value in kept.values())]
 
 
-PROGRAMS = (train, train_badly, train_on_ranks)
+PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks)
 PLAIN = {program: program() for program in PROGRAMS}
 
 
