@@ -99,12 +99,12 @@ def push(scored=0, **more):
     return ResultPushed(model=2, scored=scored, **{"size": 0.5, "loss": LINE if scored else OTHER} | more)
 
 
-def in_turns(own=False, other=False, real=True, rounds=3, beside=(), size=0.5, moved=BOTH_MOVED):
+def in_turns(own=False, other=False, real=True, rounds=3, beside=(), size=0.5, moved=BOTH_MOVED, built=()):
     """Return the findings on a model that scores the results of another one; the values are the directions."""
     scores = [push(up=real)] if real is not None else []
     first = [*scores, push(1, up=own), OptimizerStepped(optimizer=2)]
     second = [*beside, push(1, tracked=True, up=other, size=size, loss=SECOND), STEP]
-    return judge(LossMaximised, [MAKER, JUDGE, *(first + second) * rounds, moved])
+    return judge(LossMaximised, [MAKER, JUDGE, *built, *(first + second) * rounds, moved])
 
 
 SECOND = Site("train.py", 40, 8)
@@ -136,6 +136,11 @@ def test_two_models_that_move_scores_in_the_same_direction_are_found_at_the_seco
 )
 def test_models_that_oppose_each_other_or_share_a_loss_are_quiet(facts):
     assert in_turns(**facts) == []
+
+
+def test_the_directions_of_an_optimizer_that_maximises_are_not_those_of_its_loss():
+    built = OptimizerBuilt(optimizer=2, parameters=(3,), maximizes=True, site=Site("train.py", 10))
+    assert in_turns(built=(built,)) == []
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,8 @@ class LossMaximised(Rule):
                 line.last = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        for (model, scored), pair in self._pairs.items() if event.how == "finished" else ():
+        opposed = event.how == "finished" and True not in self._maximize  # else a direction is that of the loss alone
+        for (model, scored), pair in self._pairs.items() if opposed else ():
             both = all(
                 not run.weights.moved.isdisjoint(run.models[one].parameters) if one in run.models else False
                 for one in (model, scored)
