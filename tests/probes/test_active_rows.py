@@ -54,6 +54,7 @@ def indexed(
 def test_rows_of_a_tensor_by_index() -> None:
     reads = of(RowsRead, indexed(torch.arange(3, 163, 5)))
     assert {(read.table, read.rows, read.least, read.most) for read in reads} == {("x", ROWS, 3, 158)}
+    assert [read.fresh for read in reads] == [32, 32, 0, 0]  # the optimizer is known after the first step
 
 
 class Sample(NamedTuple):

@@ -106,8 +106,8 @@ def test_a_source_that_cannot_be_read_is_not_called_clear():
     assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
 
 
-def memory(rows, least=0, most=63):
-    return RowsRead(model=1, table="memory", rows=rows, read=64, least=least, most=most, site=CALL)
+def memory(rows, least=0, most=63, fresh=0):
+    return RowsRead(model=1, table="memory", rows=rows, read=64, least=least, most=most, fresh=fresh, site=CALL)
 
 
 def test_the_first_rows_of_a_memory_that_grows_are_found():
@@ -123,8 +123,9 @@ def test_the_first_rows_of_a_memory_that_grows_are_found():
         [memory(728)] * 6,
         [*map(memory, range(128, 628, 100))],
         [memory(rows, rows - 64, rows - 1) for rows in range(128, 728, 100)],
+        [memory(rows, fresh=64) for rows in range(128, 728, 100)],
     ],
-    ids=["drawn once from all", "a table that is split", "few reads", "the latest rows"],
+    ids=["drawn once from all", "a table that is split", "few reads", "the latest rows", "the latest rows first"],
 )
 def test_other_rows_of_a_table_are_quiet(reads):
     assert not judge(OneBatchPerEpoch, [*reads, RunEnded(how="finished")])

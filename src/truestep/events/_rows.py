@@ -24,6 +24,8 @@ class RowsRead(Event):
     least: int
     most: int
     """Least and largest place of a row of the batch in the table."""
+    fresh: int = 0
+    """Number of its rows that no earlier call at a sampled step has read."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -24,6 +24,8 @@ from truestep.syntax import Program, Suspicion
 
 _LEAST_PASSES = 3
 _LEAST_READS = 6
+_FIRST = 2
+"""Reads whose rows can be new: the first one, and that after the first step, with which an optimizer is known."""
 _GROWTH = 1.5
 """Growth of a table, as a memory of experience, after which the same rows are not all that there were to read."""
 _MOST_OF_BATCHES = 2
@@ -69,7 +71,7 @@ class OneBatchPerEpoch(Rule):
     loader with batches that are replaced, before they are read, by ``next(iter(loader))``.
 
     Without a loader, looks up the batches of sampled steps in the tables that variables hold. Reports a table that
-    grows during the training, as a memory of experience, if each of them had its first rows.
+    grows during the training, as a memory of experience, if each of them had its first rows, and these stayed the same.
 
     Why it matters
     --------------
@@ -162,7 +164,8 @@ class OneBatchPerEpoch(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for table, reads in run.samples.tables.items():
-            if _grows(reads) and all((one.least, one.most) == (0, one.read - 1) for one in reads):
+            first = all((one.least, one.most) == (0, one.read - 1) for one in reads)
+            if _grows(reads) and first and not any(one.fresh for one in reads[_FIRST:]):  # else the newest come first
                 self._first_rows(table, reads, run)
         for loop in self._loops.values():
             self._close(loop, run, last=True)

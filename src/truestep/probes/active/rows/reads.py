@@ -132,8 +132,8 @@ class RowReads:
             if not found:
                 return []
             self._inputs = found
-            self._remember(model, found)
             least = min(found, key=lambda one: one.table.rows)
+            fresh = self._remember(model, least)
             pairs = Pairs(scene, held, found).arguments(given, batch)
         samples = least.form[1] or least.window  # else whole numbers, such as the parts of each word of a vocabulary
         if samples and least.table.rows > len(least.places):
@@ -146,6 +146,7 @@ class RowReads:
                     read=len(places),
                     least=int(places.min()),
                     most=int(places.max()),
+                    fresh=fresh,
                     site=site,
                 )
             )
@@ -204,19 +205,22 @@ class RowReads:
             self._optimizers = optimizers
             self._seen.clear()
 
-    def _remember(self, model: int, found: list[Found]) -> None:
-        """Record the rows of a call as those of the training of the current optimizers."""
-        least = min(found, key=lambda one: one.table.rows)
+    def _remember(self, model: int, least: Found) -> int:
+        """Record the rows of a call as those of the training of the current optimizers; return how many are new."""
         self._begin()
+        keys = set(least.keys.tolist())
+        fresh = len(keys)
         for number in (0, model):
             seen = self._seen.setdefault((number, least.form), _Seen())
+            fresh = len(keys - seen.keys)
             if len(seen.keys) < _MOST_SEEN:
-                seen.keys.update(least.keys.tolist())
+                seen.keys |= keys
             if len(seen.tables) < _MOST_TABLES:
                 seen.tables[least.table.name, least.table.rows] = least.table
             if least.window:
                 seen.places.setdefault((least.table.name, least.table.rows), set()).update(least.places.tolist())
         self._no_longer_fresh(least)
+        return fresh
 
     # --- evaluation --------------------------------------------------------------------------------------------
 
