@@ -1,5 +1,7 @@
 """reference-is-the-model: two names of one model, of which one stands for another model."""
 
+from dataclasses import replace
+
 from truestep.events import ModelAliased, ModelCalled, ModelMet, OptimizerStepped, Site
 from truestep.rules.reference_is_the_model import ReferenceIsTheModel
 from truestep.testing import judge
@@ -40,6 +42,15 @@ def test_without_a_line_of_the_assignment_the_call_is_named():
 
 
 def test_an_ensemble_of_one_model_is_found_where_it_is_made():
-    alias = ModelAliased(model=1, name="models", other="models[0]", times=3, site=BOUND)
+    alias = ModelAliased(model=1, name="ensemble", other="ensemble[0]", times=3, site=BOUND)
     (finding,) = judge(ReferenceIsTheModel, [MET, *[WITH, STEP] * 5, WITHOUT, alias])
-    assert (finding.message, finding.primary.site) == ("`models` holds one model 3 times", BOUND)
+    assert (finding.message, finding.primary.site) == ("`ensemble` holds one model 3 times", BOUND)
+
+
+def test_models_that_may_share_weights_are_found_if_they_get_the_same_input():
+    alias = ModelAliased(model=1, name="nets", other="nets[0]", times=2, site=BOUND)
+    trained = [MET, *[WITH, STEP] * 5, alias, WITHOUT]
+    (finding,) = judge(ReferenceIsTheModel, [*trained, replace(WITHOUT, same_input=True)])
+    assert finding.message == "`nets` holds one model 2 times"
+    assert judge(ReferenceIsTheModel, [*trained, WITHOUT]) == []
+    assert judge(ReferenceIsTheModel, [*trained, replace(WITH, same_input=True)]) == []

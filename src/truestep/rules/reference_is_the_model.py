@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ from truestep.rules._syntax.models import repeated, states
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 3
+_ENSEMBLE = frozenset({"ensemble", "estimators", "learners", "members", "snapshots"})
+"""Names of collections of different models; others, such as those of agents, can share weights on purpose."""
 
 
 class ReferenceIsTheModel(Rule):
@@ -21,7 +24,8 @@ class ReferenceIsTheModel(Rule):
     Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
     (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
     the steps of the training, as a model and its reference do. Also reports a list, tuple or dict with a name such as
-    ``models`` or ``ensemble`` that holds one model in all places, when it is called in eval mode without gradients. The
+    ``ensemble`` that holds one model in all places, when it is called in eval mode without gradients; and one with a
+    name such as ``models``, whose members can share weights on purpose, if two of these calls get the same input. The
     syntax also shows lists that repeat one new model, such as ``[make_net()] * 5``.
 
     Why it matters
@@ -76,11 +80,15 @@ class ReferenceIsTheModel(Rule):
         self._compared: Counter[int] = Counter()
         """Steps in a row in which a model was called with and without gradients."""
         self._parts: Counter[tuple[int, str]] = Counter()
+        self._shared: dict[int, ModelAliased] = {}
+        """Model to a collection that holds it in all places, and may share its weights on purpose."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ModelCalled():
                 self._calls.setdefault(event.model, set()).add(event.grad)
+                if event.same_input and not event.grad and event.model in self._shared:
+                    self._found_ensemble(self._shared.pop(event.model), run)
             case OptimizerStepped():
                 for model, kinds in self._calls.items():
                     if True in kinds:
@@ -92,7 +100,10 @@ class ReferenceIsTheModel(Rule):
 
     def _judge(self, event: ModelAliased, run: Progress) -> None:
         if event.times:
-            self._found_ensemble(event, run)
+            if _ENSEMBLE.isdisjoint(re.split(r"[\W_\d]+", event.name.lower())):
+                self._shared[event.model] = event
+            else:
+                self._found_ensemble(event, run)
             return
         times = self._compared[event.model] if event.whole else self._parts[event.model, event.name]
         if times < _LEAST:
