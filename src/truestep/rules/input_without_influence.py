@@ -31,9 +31,9 @@ class InputWithoutInfluence(Rule):
     sample in the batch. In the proof the same classifier has an accuracy of 0.90 instead of 0.94. A slice in the
     dimension of the samples (``x[0]`` for ``x[:, 0]``) raises no error either, and the predictions of a batch are those
     for its first sample. A causal model with the first position (``out[:, 0]``) in place of the last has seen one
-    value of each sequence, and an inverted mask leaves the padding: with residual connections the loss still falls, and
-    no token knows of the others. The last position of padded states (``out[:, -1]``)
-    is zero for all samples but the longest: in the second proof the accuracy is 0.58 instead of 1.00.
+    value of each sequence. An inverted mask leaves the padding: with residual connections the loss still falls, and no
+    token depends on another one. The last position of padded states (``out[:, -1]``) is zero for all samples but the
+    longest: in the second proof the accuracy is 0.58 instead of 1.00.
 
     Example
     -------

@@ -156,9 +156,11 @@ class TrainModeNotRestored(Rule):
 
     def _waits(self, number: int, optimizer: int, run: Progress) -> bool:
         """Return True if a model has its own optimizer, which steps later: its result is used in two losses."""
-        met = run.models.get(number)
-        owners = set().union(*(run.held_by.get(p, ()) for p in met.parameters)) if met is not None else set()
-        return bool(owners) and optimizer not in owners
+        met = run.models.get(number) if len(run.optimizers) > 1 else None
+        if met is None or not self._models[number].calls:
+            return False
+        owners = [held for p in met.parameters if (held := run.held_by.get(p))]
+        return bool(owners) and not any(optimizer in held for held in owners)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         """Name the line that set eval mode; raise the confidence for first values, unless it was set only once."""

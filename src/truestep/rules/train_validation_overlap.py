@@ -97,7 +97,7 @@ class TrainValidationOverlap(Rule):
     ------------------
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
-    with a new model each, folds that get their first weights again, splits in the order of time, samples that repeat
+    with a new model each, folds that begin with the same weights, splits in the order of time, samples that repeat
     naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
     on, unless the loader or the table is called ``test`` or the like.
 

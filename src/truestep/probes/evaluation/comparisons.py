@@ -135,7 +135,7 @@ class Comparisons:
                 statements = Statements(scene, self._judge, self._samples, self._score, self._mistaken)
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
-            if statements.end is not None and not tracked and user.f_code.co_flags & 1:
+            if statements.end is not None and not tracked:
                 self._ended(self._ends.after(user, statements.end))
         except Refused:
             self._found.clear()

@@ -109,14 +109,8 @@ class Expressions(ABC):
                 made = next((value.made for value in values if value.made is not None), None)
                 kind = tuple if isinstance(node, ast.Tuple) else list
                 return Value(kind(value if made else value.it for value in values), made)
-            case ast.Dict(keys=keys, values=parts):
-                return self._dict(
-                    {
-                        key.value: self.known(part)
-                        for key, part in zip(keys, parts, strict=True)
-                        if isinstance(key, ast.Constant)
-                    }
-                )
+            case ast.Dict():
+                return self._dict(node)
             case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
                 value = self._value(operand)
                 return self._apply("neg", operator.neg if isinstance(op, ast.USub) else operator.invert, [value])
@@ -147,9 +141,11 @@ class Expressions(ABC):
             self.known(child)
         raise Unknown
 
-    def _dict(self, entries: dict[Any, Value | None]) -> Value:
+    def _dict(self, node: ast.Dict) -> Value:
         """Return a dict of the entries that are known."""
-        values = {key: one for key, one in entries.items() if one is not None}
+        entries = zip(node.keys, node.values, strict=True)
+        known = [(key.value, self.known(part)) for key, part in entries if isinstance(key, ast.Constant)]
+        values = {key: one for key, one in known if one is not None}
         made = next((one.made for one in values.values() if one.made is not None), None)
         return Value({key: one if made else one.it for key, one in values.items()}, made)
 

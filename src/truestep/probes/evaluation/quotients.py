@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import Site
+from truestep.probes.evaluation.libraries import of_math
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_FUNCTIONS_OF_MATH = frozenset({"exp", "exp2", "log", "log2", "log10", "pow", "sqrt"})
 _ARITHMETIC = (ast.Div, ast.Mult, ast.Add, ast.Sub)
 
 
@@ -130,8 +130,8 @@ def _value(torch: Any, node: ast.expr, names: Mapping[str, object]) -> float:
             held = names[name]
             return _plain(torch, held[key]) if type(held) is dict else _none()
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=[inner], keywords=[]):
-            known = attr in _FUNCTIONS_OF_MATH and names[name] is math
-            return float(getattr(math, attr)(_value(torch, inner, names))) if known else _none()
+            function = of_math(attr) if names[name] is math else None
+            return float(function(_value(torch, inner, names))) if function is not None else _none()
     return _none()
 
 

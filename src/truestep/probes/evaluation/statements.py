@@ -195,14 +195,28 @@ class _Block(Expressions):
     def after(self, call: ast.AST, parents: dict[ast.AST, ast.AST]) -> Value | None:
         """Repeat the statement of a call and those after it; return the value that the function returns, if known."""
         node = call
-        self._sums, self._text, self._first = Sums(), ast.unparse(call), dict(self._names)
+        self._text, self._first = ast.unparse(call), dict(self._names)
         while node in parents and not isinstance(node, ast.stmt):
             if isinstance(parents[node], ast.GeneratorExp | ast.ListComp | ast.Lambda):
                 self.known(node)
                 return None
             node = parents[node]
+        self.rest(node, parents, also=True)
+        value = None if self._returned is None else self._returned[0]
+        return value if value is not None and value.made is not None else None
+
+    def rest(self, first: ast.AST, parents: dict[ast.AST, ast.AST], *, also: bool = False) -> None:
+        """Repeat the statements behind one, to the end of its function or of the loop around it.
+
+        Args:
+            first: the statement.
+            parents: the node around each node.
+            also: True to repeat it as well.
+        """
+        node, self._sums = first, Sums()
         try:
-            self._statement(node)
+            if also:
+                self._statement(node)
             while node in parents:
                 up = parents[node]
                 if isinstance(up, ast.For):
@@ -213,28 +227,10 @@ class _Block(Expressions):
                     self._run.looped(up, parents, self._sums, self, self._path)
                 if isinstance(up, _ENDS):
                     self.whole = isinstance(up, ast.FunctionDef)
-                    return None
-                node = up
-        except _Returned as returned:
-            self.whole = not _is_in_loop(call, parents)
-            self._returned = returned.value, returned.node
-            return returned.value if returned.value.made is not None else None
-        except Unknown:
-            pass
-        return None
-
-    def rest(self, node: ast.AST, parents: dict[ast.AST, ast.AST]) -> None:
-        """Repeat the statements behind one, to the end of its function or of the loop around it."""
-        self._sums = Sums()
-        try:
-            while node in parents:
-                up = parents[node]
-                for statement in _following(up, node):
-                    self._statement(statement)
-                if isinstance(up, _ENDS):
                     return
                 node = up
         except _Returned as returned:
+            self.whole = not _is_in_loop(first, parents)
             self._returned = returned.value, returned.node
         except Unknown:
             pass
