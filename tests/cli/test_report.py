@@ -185,8 +185,8 @@ def test_a_page_follows_a_run_until_its_end(tmp_path):
         assert follower.poll() is None, follower.stderr.read()
         time.sleep(0.02)
     assert 'data-reload="2.0"' in page.read_text(encoding="utf-8")
-    run.communicate(timeout=60)
-    said, errors = follower.communicate(timeout=60)
+    run.communicate(timeout=600)
+    said, errors = follower.communicate(timeout=600)
     assert follower.returncode == 0, errors
     assert [line.partition(";")[0] for line in said.splitlines()] == ["wrote the page runs/a/report.html"] * 2
     text = page.read_text(encoding="utf-8")
@@ -210,6 +210,6 @@ def test_ctrl_c_leaves_a_page_that_stays(tmp_path, record):
         time.sleep(0.02)
     time.sleep(0.2)
     follower.send_signal(signal.SIGINT)
-    _, errors = follower.communicate(timeout=60)
+    _, errors = follower.communicate(timeout=600)
     assert (follower.returncode, errors) == (0, "")
     assert "data-reload" not in page.read_text(encoding="utf-8").partition("<head>")[0]

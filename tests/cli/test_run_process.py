@@ -39,7 +39,7 @@ def start(command: list[str], folder: Path, **environment: str) -> subprocess.Po
 
 
 def finish(process: subprocess.Popen[str], text: str = "") -> Result:
-    out, err = process.communicate(text, timeout=60)
+    out, err = process.communicate(text, timeout=600)
     said = [line for line in err.splitlines(keepends=True) if not line.startswith("truestep: ")]
     return process.returncode, addressless(out), addressless("".join(said))
 

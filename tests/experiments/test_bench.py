@@ -236,7 +236,7 @@ def test_several_processes_run_one_variant_together(folder):
 
 @pytest.mark.slow
 def test_a_process_that_dies_ends_the_others(folder):
-    outcome = bench(folder, "die", script="ranked.py", processes=2, limit_s=120).run(PLAIN)
+    outcome = bench(folder, "die", script="ranked.py", processes=2).run(PLAIN)
     assert outcome.how != "finished"
     assert outcome.seconds < 100
 

@@ -220,7 +220,7 @@ def test_a_signal_leaves_no_orphans_and_no_folder(folder, tmp_path, number, comm
             time.sleep(0.1)
         child = int(note.read_text())
         command.send_signal(number)
-        said, errors = command.communicate(timeout=60)
+        said, errors = command.communicate(timeout=600)
     finally:
         command.kill()
         note.unlink(missing_ok=True)

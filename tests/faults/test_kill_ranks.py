@@ -19,7 +19,7 @@ def killed(folder, kills, strategy, seed=5):
     command = [sys.executable, "-W", "ignore", str(TRAINER), str(folder), str(kills), str(seed), strategy]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TRUESTEP_WATCH": "0"}
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, timeout=90 + 30 * kills
+        command, capture_output=True, text=True, check=False, env=environment, timeout=300 + 60 * kills
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -30,7 +30,7 @@ def python(*arguments: str, **environment: str) -> Run:
     command = [sys.executable, *arguments]
     values = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **environment}
     done = subprocess.run(
-        command, cwd=SCRIPTS, env=values, capture_output=True, text=True, timeout=120, check=False, errors="replace"
+        command, cwd=SCRIPTS, env=values, capture_output=True, text=True, timeout=600, check=False, errors="replace"
     )
     return done.returncode, constant(done.stdout), constant(done.stderr)
 

@@ -42,7 +42,7 @@ def on_the_stand_in() -> dict[str, dict[str, Any]]:
         env={**os.environ, "PYTHONPATH": folders, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ BENCH = ROOT / "bench" / "gpu.py"
 def gpu(*arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(BENCH), *arguments]
     return subprocess.run(
-        command, env={**os.environ, **values}, capture_output=True, text=True, timeout=500, check=False
+        command, env={**os.environ, **values}, capture_output=True, text=True, timeout=900, check=False
     )
 
 

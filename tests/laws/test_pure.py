@@ -47,7 +47,7 @@ main()
 
 def replayed(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-c", WITHOUT_TORCH, str(folder), "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
     assert done.stderr == ""
     return dict(json.loads(done.stdout))
 

@@ -166,4 +166,4 @@ assert peak_flops(torch.device("cuda"), "bf16") == half
 
 @needs_the_newer_switch
 def test_the_peak_in_tf32_is_known_by_either_of_torchs_switches():
-    subprocess.run([sys.executable, "-c", NEWER_SWITCH], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", NEWER_SWITCH], check=True, timeout=600)

@@ -378,7 +378,7 @@ def test_two_processes_run_at_the_same_time():
         for process in (one, two):
             assert process.stdout.readline() == "ready\n"
         for process in (one, two):
-            process.communicate("", timeout=60)
+            process.communicate("", timeout=600)
             assert process.returncode == 0
 
 

@@ -104,7 +104,7 @@ class Program:
     def ended(self) -> bool:
         return self._process.poll() is not None
 
-    def wait(self, limit_s: float = 120) -> int:
+    def wait(self, limit_s: float = 600) -> int:
         """Return the exit code; an error shows the output if the program does not end."""
         try:
             return self._process.wait(limit_s)

@@ -17,7 +17,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def torchrun(command: list[str], folder: Path, *, limit_s: float = 120, ranks: int = 2) -> tuple[int, str, str]:
+def torchrun(command: list[str], folder: Path, *, limit_s: float = 600, ranks: int = 2) -> tuple[int, str, str]:
     """Run a command on several ranks; leave no process behind."""
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", str(free_port())]
     process = subprocess.Popen(
@@ -38,7 +38,7 @@ def torchrun(command: list[str], folder: Path, *, limit_s: float = 120, ranks: i
     return process.returncode, out, err
 
 
-def warm_ranks(command: list[str], folder: Path, *, limit_s: float = 120, ranks: int = 2) -> tuple[int, str, str]:
+def warm_ranks(command: list[str], folder: Path, *, limit_s: float = 600, ranks: int = 2) -> tuple[int, str, str]:
     """Run a command on several ranks with the environment of torchrun, each started warm; leave no process behind."""
     together = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     processes = [

@@ -227,7 +227,7 @@ def test_a_notebook_has_the_reports_as_outputs(tmp_path):
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
     nbclient.NotebookClient(
-        notebook, timeout=300, allow_errors=True, resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=600, allow_errors=True, resources={"metadata": {"path": tmp_path}}
     ).execute()
     nbformat.validate(notebook)
     _, healthy, broken, stopped, watched = (cell.outputs for cell in notebook.cells)

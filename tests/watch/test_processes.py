@@ -69,7 +69,7 @@ def python(arguments: list[str], folder: Path, **environment: str) -> tuple[int,
         start_new_session=True,
     )
     try:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -51,7 +51,7 @@ def truestep(folder: Path, *arguments: str) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode in (0, 1), done.stderr

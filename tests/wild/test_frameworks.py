@@ -37,7 +37,7 @@ def start(command: list[str], folder: Path) -> tuple[int, str, str]:
         env={**os.environ, **quiet},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
