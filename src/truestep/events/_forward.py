@@ -100,6 +100,10 @@ class InputsRead(Event):
     shape: tuple[int, ...] = ()
     argument: str = ""
     """Name of a later argument in `forward`; empty for the first."""
+    loader: int | None = None
+    """Loader of the latest batch; None after the last loop over a loader has ended."""
+    given: str = ""
+    """Variable that is the first argument, such as "x_test"; empty for any other expression."""
     site: Site | None = None
     """Line that called the model."""
 
@@ -128,6 +132,9 @@ class LevelsRead(Event):
     """Whether the levels are equally frequent, as of points that were chosen."""
     own: str = ""
     """Values with a mean of 0 and a standard deviation of 1: those of each "sample", or of the "batch"."""
+    loader: int | None = None
+    given: str = ""
+    """Loader of the latest batch, and variable of the argument, as in `InputsRead`."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -8,6 +8,9 @@ _TEST = frozenset({"te", "test", "tst"})
 _FOR_CHOICE = frozenset({"dev", "va", "val", "valid", "validation", "vld"})
 _HELD_OUT = _TEST | _FOR_CHOICE | {"eval", "evaluation", "heldout", "holdout"}
 _SEEN = frozenset({"tr", "train", "training", "trn", "fit", "seen", "memory", "overfit"})
+_NEUTRAL = frozenset(
+    {"", "b", "batch", "batches", "features", "images", "inputs", "iter", "s", "self", "splits", "x", "xs"}
+)
 _GENERAL = re.compile(r"loader|data|dl|set|ds")
 
 
@@ -21,6 +24,16 @@ def is_held_out(name: str) -> bool:
     """
     words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)
+
+
+def is_only_held_out(name: str) -> bool:
+    """Return True if a name says that samples are held out, and nothing else about them.
+
+    >>> is_only_held_out("test_loader"), is_only_held_out("loaders['val']"), is_only_held_out("x_test_noisy")
+    (True, True, False)
+    """
+    words = _words(name)
+    return not words.isdisjoint(_HELD_OUT) and words <= _HELD_OUT | _NEUTRAL
 
 
 def is_for_choice(name: str) -> bool:

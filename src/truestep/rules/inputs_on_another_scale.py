@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from truestep import events as ev
 from truestep.accounts.samples import Inputs
@@ -8,8 +9,10 @@ from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._levels import Grid, any_scaled_as, by_line, grids
+from truestep.rules._loader_names import is_only_held_out
 from truestep.rules._rule import Progress, Rule
 
+_Read = TypeVar("_Read", ev.InputsRead, ev.LevelsRead)
 _FACTOR = 6.0
 _SMALL = 0.1
 """Least distance of the means, in standard deviations of training, or least ratio of the standard deviations."""
@@ -39,6 +42,8 @@ class InputsOnAnotherScale(Rule):
     Reports an evaluation on other levels than those of all calls in training, if the samples have a similar spread in
     levels, and the inputs differ by 0.4 standard deviations or a factor of 1.5.
 
+    Data with a name such as ``val_loader`` or ``x_test`` are compared with the training by themselves.
+
     A model that was trained by another process shows its training in the statistics of its first batch normalisation.
     Reports an evaluation, as above, if the inputs of this layer are as far from them in each call that was read.
 
@@ -66,9 +71,9 @@ class InputsOnAnotherScale(Rule):
     ------------------
     An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
-    whole numbers, and other arguments, such as states, masks and noise; other levels beside an evaluation on those of
-    the training, and after a training on noise, mixtures or resized pictures, which have no levels; points of a curve
-    or a plane.
+    whole numbers, and other arguments, such as states, masks and noise; data with another name than those of a plain
+    test, such as ``test_noisy``, beside an evaluation as in training; after a training on noise, mixtures or resized
+    pictures, which have no levels; points of a curve or a plane.
 
     References
     ----------
@@ -100,6 +105,8 @@ class InputsOnAnotherScale(Rule):
                 continue
             if not self._judge(model, inputs, trained, run):
                 self._compare(model, run)
+            for some in _held_out(inputs.reads, run) if not self._drafts else ():
+                self._judge(model, Inputs(some), trained, run)
         for (model, argument, training), inputs in run.samples.features.items():
             trained = run.samples.features.get((model, argument, True))
             varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
@@ -142,9 +149,10 @@ class InputsOnAnotherScale(Rule):
         """Report inputs that were scaled in another way, as the distances of their levels show."""
         before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
         trained, lines = grids(before), by_line(after)
-        if len(before) < _LEAST_READS or any_scaled_as(trained, lines):
+        if len(before) < _LEAST_READS:
             return
-        for line in lines:
+        named = _held_out(after, run)
+        for line in named if any_scaled_as(trained, [*lines, *named]) else lines:
             for part, grid in grids(line).items():
                 chosen = [read.even for read in before if read.part == part]
                 if part in trained and grid.is_far_from(trained[part]) and 2 * sum(chosen) < len(chosen):
@@ -183,6 +191,16 @@ class InputsOnAnotherScale(Rule):
             key=model,
         )
         draft.count = draft.total = len(inputs.reads)
+
+
+def _held_out(reads: list[_Read], run: Progress) -> list[list[_Read]]:
+    """Return the calls on data that are held out, as their names say and nothing else: these are to be alike."""
+    groups: dict[str, list[_Read]] = {}
+    for read in reads:
+        name = read.given if read.loader is None else run.loader_name(read.loader)
+        if is_only_held_out(name):
+            groups.setdefault(name, []).append(read)
+    return list(groups.values())
 
 
 def _scaled(grid: Grid, part: str) -> str:

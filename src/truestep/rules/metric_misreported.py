@@ -35,7 +35,7 @@ _NEAR = 2e-3
 """Difference up to which a figure is right: it may be rounded."""
 _LEAST_SAMPLES = 20
 _MOST_SAMPLES = 100_000
-"""Most samples of which a number of right predictions tells the divisor of a figure."""
+"""Most samples of which a number of right predictions shows the divisor of a figure."""
 _DIVIDED = "the right predictions divided by"
 """Begins the mistake of another divisor, which a single round figure can have by chance."""
 _BEYOND = 1.001

@@ -25,7 +25,7 @@ from truestep.syntax import Program, Suspicion
 _LEAST_PASSES = 3
 _LEAST_READS = 6
 _FIRST = 2
-"""Reads whose rows can be new: the first one, and that after the first step, with which an optimizer is known."""
+"""Reads with rows that can be new: the first one, and that after the first step, with which an optimizer is known."""
 _GROWTH = 1.5
 """Growth of a table, as a memory of experience, after which the same rows are not all that there were to read."""
 _MOST_OF_BATCHES = 2

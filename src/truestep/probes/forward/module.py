@@ -21,7 +21,7 @@ from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
-from truestep.probes.forward.results import Use, use_of
+from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.forward.statistics import Evaluated
 from truestep.probes.optimizer.aliases import tell_ensemble
 from truestep.seams.weaving import compiling
@@ -30,6 +30,8 @@ from truestep.seams.wrappers import is_compiled, unwrapped
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
 
+_MOST_LOADERS = 6
+"""Loaders with batches to be read at one place outside of sampled steps."""
 Token = tuple[int, Any, Any]
 """Depth of the thread before a call; its place; True if its input is the same object as at the call before."""
 
@@ -37,18 +39,29 @@ Token = tuple[int, Any, Any]
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
-    __slots__ = ("dropped", "events", "last", "model", "reads", "site", "use")
+    __slots__ = ("dropped", "events", "given", "last", "loader", "loaders", "model", "reads", "site", "use")
 
     def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
         self.model = model
         self.site = site
         self.dropped = dropped
         self.use = Use() if site is None else use_of(site)
+        self.given = "" if site is None else given_at(site)
         self.events: dict[tuple[Any, ...], ModelCalled] = {}
         self.last: LastPass | None = None
         """Variable of the loop around the call that may be a metric of its last pass."""
         self.reads = READS_ASIDE
         """Calls without gradients with values still to be read outside of sampled steps."""
+        self.loader: int | None = None
+        self.loaders = 0
+        """Loader of these calls, and number of others before it: the data of each are read."""
+
+    def turn(self, loader: int | None) -> None:
+        """Read calls without gradients again, on the data of another loader."""
+        self.loader = loader
+        if self.loaders < _MOST_LOADERS:
+            self.loaders += 1
+            self.reads = READS_ASIDE
 
 
 class ModuleProbe(Probe):
@@ -159,11 +172,13 @@ class ModuleProbe(Probe):
             depth.inside = 1
             return passed_by
         same = model.repeats_input(args)
+        if place.loader != scene.loader and not self._grad_enabled():
+            place.turn(scene.loader)
         if scene.sampling.on or (place.reads and not self._grad_enabled()):
             place.reads -= not scene.sampling.on
             if place.last is not None and not self._grad_enabled():
                 self._look_back(place, frame)
-            self._inputs.look(model.number, module, args, place.site)
+            self._inputs.look(model.number, module, args, place.site, place.given)
         if self._grad_enabled():
             self.evaluated.model, self._looking = None, False
         else:

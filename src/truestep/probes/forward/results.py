@@ -68,6 +68,13 @@ def use_of(site: Site) -> Use:
     return Use(how, bool(how) and ends.isdisjoint({"differentiated", "passed on"}))
 
 
+def given_at(site: Site) -> str:
+    """Return the variable that is the first argument of the call at a site; empty for any other expression."""
+    found = call_at(site)
+    first = found[0].args[:1] if found is not None else []
+    return ast.unparse(first[0]) if first and isinstance(first[0], ast.Name | ast.Attribute | ast.Subscript) else ""
+
+
 def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
     """Return the call at a site, and the node around each node of its file; None if the source is unknown."""
     tree = source.parsed(site.path) if site.column >= 0 else None

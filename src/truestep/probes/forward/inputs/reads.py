@@ -34,8 +34,8 @@ class Inputs:
         self._reads: dict[int, tuple[int, int]] = {}
         """Step and number of its reads, by number of the model and kind of the call."""
 
-    def look(self, model: int, module: Any, args: tuple[Any, ...], site: Site | None) -> None:
-        """Emit the values of the first argument."""
+    def look(self, model: int, module: Any, args: tuple[Any, ...], site: Site | None, name: str) -> None:
+        """Emit the values of the first argument, which is a variable of this name, if any."""
         scene = self._scene
         given: Any = args[0] if args else None
         if type(given) is not scene.torch.Tensor or not _is_readable(given):
@@ -43,14 +43,15 @@ class Inputs:
         training = bool(module.training) and scene.torch.is_grad_enabled()
         if scene.sampling.on and not self._is_due(model, training=training):
             return
-        self._emit(model, given, training, site)
+        place = {"model": model, "training": training, "loader": scene.loader, "given": name, "site": site}
+        self._emit(given, place)
         if given.is_floating_point():
-            self._emit_levels(model, given, training, site)
+            self._emit_levels(given, place)
         self._axes.look(model, module, given, training, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
-            name, given = later
-            self._emit(model, given, training, site, name)
+            argument, given = later
+            self._emit(given, place, argument)
 
     def _is_due(self, model: int, *, training: bool) -> bool:
         """Return True if few calls of this kind were read in this sampled step."""
@@ -73,7 +74,7 @@ class Inputs:
                 return None if _STATE.search(name) else (name, given)
         return None
 
-    def _emit(self, model: int, given: Any, training: bool, site: Site | None, argument: str = "") -> None:
+    def _emit(self, given: Any, place: dict[str, Any], argument: str = "") -> None:
         with self._scene.sampling.timed(given):
             flat = given.detach().reshape(-1)
             values = flat[:: max(1, flat.numel() // _ELEMENTS) | 1].double()
@@ -82,8 +83,6 @@ class Inputs:
             least, most = (float(value) for value in values.aminmax())
         self._scene.tell(
             InputsRead,
-            model=model,
-            training=training,
             mean=_rounded(mean),
             spread=_rounded(spread),
             least=_rounded(least),
@@ -92,17 +91,15 @@ class Inputs:
             floating=given.is_floating_point(),
             shape=tuple(int(size) for size in given.shape),
             argument=argument,
-            site=site,
+            **place,
         )
 
-    def _emit_levels(self, model: int, given: Any, training: bool, site: Site | None) -> None:
+    def _emit_levels(self, given: Any, place: dict[str, Any]) -> None:
         with self._scene.sampling.timed(given):
             found, own = levels_of(self._scene.torch, given), scaled_by_itself(given)
         for one in found:
             self._scene.tell(
                 LevelsRead,
-                model=model,
-                training=training,
                 part=one.part,
                 distance=one.distance,
                 offset=one.offset,
@@ -110,7 +107,7 @@ class Inputs:
                 spread=one.spread,
                 even=one.even,
                 own=own,
-                site=site,
+                **place,
             )
 
 
