@@ -59,3 +59,20 @@ def test_scores_that_are_moved_both_ways_are_told_only_for_results() -> None:
 
 def test_several_scores_for_each_sample_are_not_followed() -> None:
     assert in_turns(down, down, down, columns=3) == []
+
+
+def test_a_result_that_was_detached_at_once_is_known_while_its_memory_is_in_use() -> None:
+    maker, judge = nn.Linear(3, 5), nn.Linear(5, 1)
+    optimizer = torch.optim.SGD([*maker.parameters(), *judge.parameters()], lr=0.01)
+    with capture_events() as events:
+        made = maker(torch.randn(16, 3)).detach()
+        place = made.data_ptr()
+        judge(made).sum().backward()
+        optimizer.step()
+        del made
+        others = [torch.randn(16, 5) for _ in range(50)]
+        again = [one for one in others if one.data_ptr() == place]
+        judge((again or others)[0]).sum().backward()
+        optimizer.step()
+    pushes = [event for event in events if isinstance(event, ResultPushed)]
+    assert [event.scored > 0 for event in pushes] == [True, False]

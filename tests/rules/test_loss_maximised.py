@@ -138,6 +138,20 @@ def test_models_that_oppose_each_other_or_share_a_loss_are_quiet(facts):
     assert in_turns(**facts) == []
 
 
+def test_scores_that_are_saturated_in_the_end_do_not_count():
+    saturated = [push(up=False), push(1, up=False, size=1e-5), OptimizerStepped(optimizer=2)]
+    clear = [
+        push(up=True),
+        push(1, up=False),
+        OptimizerStepped(optimizer=2),
+        push(1, tracked=True, up=False, loss=SECOND),
+        STEP,
+    ]
+    assert len(judge(LossMaximised, [MAKER, JUDGE, *clear * 4, *saturated, BOTH_MOVED])) == 1
+    moved_back = [push(up=False), push(1, up=False), OptimizerStepped(optimizer=2)]
+    assert judge(LossMaximised, [MAKER, JUDGE, *clear * 4, *moved_back, BOTH_MOVED]) == []
+
+
 def test_the_directions_of_an_optimizer_that_maximises_are_not_those_of_its_loss():
     built = OptimizerBuilt(optimizer=2, parameters=(3,), maximizes=True, site=Site("train.py", 10))
     assert in_turns(built=(built,)) == []

@@ -17,6 +17,8 @@ _UNBOUND = 1000
 _LEAST_PUSHES, _MOST_PUSHES = 3, 64
 _ALIKE = 2.5
 """Largest ratio of the gradients of two losses with one target: those of a squared error show its distance."""
+_CLEAR = 0.01
+"""Least size of a gradient next to the largest one: a saturated score has none, and its direction is chance."""
 _MOVED = ("trained", "moved by hand")
 _NAMES = {
     "NllLoss": "the cross entropy",
@@ -78,13 +80,14 @@ class _Pair:
         pushes = [push for _, push in (*self.own, *self.other)]
         if min(len(self.own), len(self.other)) < _LEAST_PUSHES or len({push.up for push in pushes}) > 1:
             return False
-        up = pushes[0].up
-        if up is None or any(beside.get(step, {not up}) != {not up} for step, _ in self.own):
+        up, largest = pushes[0].up, max(push.size for _, push in self.own)
+        own_steps = [step for step, push in self.own if push.size >= _CLEAR * largest]  # else the scores are saturated
+        if up is None or any(beside.get(step, {not up}) != {not up} for step in own_steps):
             return False
-        back = sum(step in beside for step, _ in self.own)
+        back = sum(step in beside for step in own_steps)
         alone = all(step not in beside for step, _ in self.other)
         own, other = (sum(push.size for _, push in some) / len(some) for some in (self.own, self.other))
-        return alone and 2 * back > len(self.own) and own <= _ALIKE * other <= _ALIKE**2 * own
+        return alone and 2 * back > len(own_steps) and own <= _ALIKE * other <= _ALIKE**2 * own
 
 
 class LossMaximised(Rule):

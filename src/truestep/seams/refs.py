@@ -20,6 +20,25 @@ class Ref(weakref.ref[Any]):
     __slots__ = ()
 
 
+class ValuesRef:
+    """A weak reference to the memory of a tensor, which a detached tensor or a view of it keeps alive.
+
+    Args:
+        tensor: the tensor.
+    """
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, tensor: Any) -> None:
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        self._ref = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+
+    def expired(self) -> bool:
+        """Return True if the memory was freed: other tensors can have the same address since."""
+        return bool(self._ref.expired())  # type: ignore[no-untyped-call]
+
+
 def is_referenced(thing: Any) -> bool:
     """Return True if this package has a weak reference to an object."""
     return any(isinstance(reference, Ref) for reference in weakref.getweakrefs(thing))

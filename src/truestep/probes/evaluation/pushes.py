@@ -9,7 +9,7 @@ from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
-from truestep.seams.refs import Ref
+from truestep.seams.refs import ValuesRef
 
 _MOST_RESULTS = 8
 
@@ -23,8 +23,8 @@ class Pushes:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._made: list[tuple[int, Ref]] = []
-        """The latest results of models, with the number of the model."""
+        self._made: list[tuple[int, tuple[int, int], ValuesRef]] = []
+        """The models of the latest results, with their place in memory: a result itself can be gone after `detach`."""
 
     def origin(self, module: Any, model: int, frame: Any) -> tuple[int, bool]:
         """Return the model that made the input of another one, 0 if none did; and True for an input with its graph."""
@@ -34,14 +34,16 @@ class Pushes:
             return 0, False
         for value in (*call.args, *call.kwargs.values()):
             place = self._memory(value)
-            for other, ref in self._made if place else ():
-                if other != model and self._memory(ref()) == place:
+            for other, made, ref in self._made if place else ():
+                if other != model and made == place and not ref.expired():
                     return other, bool(value.requires_grad)
         return 0, False
 
     def returned(self, model: int, tensor: Any) -> None:
         """Record a result."""
-        self._made = [(model, Ref(tensor)), *self._made[: _MOST_RESULTS - 1]]
+        place = self._memory(tensor)
+        if place is not None:
+            self._made = [(model, place, ValuesRef(tensor)), *self._made[: _MOST_RESULTS - 1]]
 
     def emit(self, model: int, origin: tuple[int, bool], push: Any, loss: Site | None) -> None:
         """Emit the direction of the gradient of a result."""
