@@ -83,4 +83,8 @@ def test_ensembles_of_several_models_and_of_draws_of_one_are_not() -> None:
     assert not ensemble(lambda net: [net, nn.Linear(3, 1)])
     assert not ensemble(lambda net: [net, copy.deepcopy(net)])
     assert not ensemble(lambda net: [net])
-    assert not ensemble(lambda net: [net] * 3, eval=False)
+    assert not ensemble(lambda net: [nn.Sequential(net, nn.Dropout(0.1))] * 3, eval=False)
+
+
+def test_the_mode_is_not_asked_of_models_without_layers_that_depend_on_it() -> None:
+    assert len(ensemble(lambda net: [net] * 3, eval=False)) == 1

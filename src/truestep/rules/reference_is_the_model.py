@@ -24,9 +24,9 @@ class ReferenceIsTheModel(Rule):
     Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
     (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
     the steps of the training, as a model and its reference do. Also reports a list, tuple or dict with a name such as
-    ``ensemble`` that holds one model in all places, when it is called in eval mode without gradients; and one with a
-    name such as ``models``, whose members can share weights on purpose, if two of these calls get the same input. The
-    syntax also shows lists that repeat one new model, such as ``[make_net()] * 5``.
+    ``ensemble`` that holds one model in all places, when it is called without gradients and draws nothing at random;
+    and one with a name such as ``models``, whose members can share weights on purpose, if two of these calls get the
+    same input. The syntax also shows lists that repeat one new model, such as ``[make_net()] * 5``.
 
     Why it matters
     --------------

@@ -318,7 +318,11 @@ class ModuleProbe(Probe):
                 self._callsites.clear()
             dropped = caller is not None and scene.sites.result_dropped(caller)
             place = CallSite(model, scene.sites.at(user), dropped)
-            if scene.sampling.step and not self._grad_enabled() and not getattr(inner, "training", True):
+            if (
+                scene.sampling.step
+                and not self._grad_enabled()
+                and not (getattr(inner, "training", True) and model.sensitive)
+            ):
                 tell_ensemble(scene, module, model.number, frame)
             loop = None if place.site is None else loop_around(place.site)
             if loop is not None:

@@ -91,7 +91,7 @@ def tell_ensemble(scene: Scene, module: Any, model: int, frame: FrameType) -> No
 
     Args:
         scene: the scene.
-        module: a model in eval mode that is called without gradients.
+        module: a model that is called without gradients, in eval mode or without layers that depend on it.
         model: its number.
         frame: the frame of the call.
     """
