@@ -161,3 +161,17 @@ def test_finding_is_suppressed_by_its_primary_line_only(tmp_path):
 
     assert source.suppressed(finding(1, 2))
     assert not source.suppressed(finding(2, 1))
+
+
+def test_the_parents_of_a_file_that_was_read_again_are_those_of_its_new_nodes(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n", encoding="utf-8")
+    first = source.parsed(str(path))
+    assert set(source.parents(first).values()) >= {first, first.body[0]}
+    for number in range(20):  # more files than are kept
+        other = tmp_path / f"other_{number}.py"
+        other.write_text(f"value = {number}\n", encoding="utf-8")
+        source.parsed(str(other))
+    second = source.parsed(str(path))
+    assert second is not first
+    assert source.parents(second)[second.body[0]] is second

@@ -182,6 +182,12 @@ def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
 
 
+@functools.lru_cache(maxsize=4)
+def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Return the node around each node of a file; only its own nodes are keys, not equal ones of an earlier reading."""
+    return {child: node for node in walk(tree) for child in ast.iter_child_nodes(node)}
+
+
 @functools.lru_cache(maxsize=_TREES)
 def _parsed(text: str) -> ast.Module | None:
     try:

@@ -78,7 +78,7 @@ def given_at(site: Site) -> str:
 def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
     """Return the call at a site, and the node around each node of its file; None if the source is unknown."""
     tree = source.parsed(site.path) if site.column >= 0 else None
-    parents = {} if tree is None else _parents(tree)
+    parents = {} if tree is None else source.parents(tree)
     call = next((node for node in parents if isinstance(node, ast.Call) and _is_at(node, site)), None)
     return None if call is None else (call, parents)
 
@@ -86,14 +86,9 @@ def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
 def loop_at(path: str, line: int) -> tuple[ast.For, dict[ast.AST, ast.AST]] | None:
     """Return the loop with its items at a line, and the node around each node of its file; None if there is none."""
     tree = source.parsed(path)
-    parents = {} if tree is None else _parents(tree)
+    parents = {} if tree is None else source.parents(tree)
     loops = [one for one in parents if isinstance(one, ast.For) and one.lineno <= line <= (one.iter.end_lineno or 0)]
     return (loops[-1], parents) if loops and not loops[-1].orelse else None
-
-
-@functools.lru_cache(maxsize=4)
-def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in source.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _is_at(node: ast.Call, site: Site) -> bool:

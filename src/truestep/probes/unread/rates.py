@@ -127,7 +127,7 @@ def _computed(code: CodeType) -> dict[str, Site]:
         target = _target(statement)
         if isinstance(target, ast.Name) and _is_rate(target.id) and _is_made(statement):
             stored.setdefault(target.id, _site(code.co_filename, statement, code.co_name))
-    parents = _parents(code.co_filename)
+    parents = source.parents(tree)
     for name in list(stored):
         for node in _loads(scope, name, whole=scope is tree):
             within = id(node) in looped or _function_of(node, parents) is not scope
@@ -168,7 +168,8 @@ def _computed_attributes(path: str, kind: str, variable: str) -> dict[str, Site]
         kind: name of the class.
         variable: variable of the loop with an object of it.
     """
-    tree, parents = source.parsed(path), _parents(path)
+    tree = source.parsed(path)
+    parents = {} if tree is None else source.parents(tree)
     stored: dict[str, Site] = {}
     loads: list[ast.Attribute] = []
     for node in source.walk(tree) if tree is not None else ():
@@ -248,13 +249,6 @@ def _is_made(statement: ast.AST) -> bool:
         return False
     words = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(value)}
     return _FROM_OPTIMIZERS.isdisjoint(words)
-
-
-@functools.lru_cache(maxsize=4)
-def _parents(path: str) -> dict[ast.AST, ast.AST]:
-    tree = source.parsed(path)
-    nodes = source.walk(tree) if tree is not None else ()
-    return {child: node for node in nodes for child in ast.iter_child_nodes(node)}
 
 
 def _function_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
