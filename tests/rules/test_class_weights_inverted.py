@@ -30,12 +30,21 @@ def test_an_inverted_factor_of_positive_labels_is_found():
     assert "10%" in finding.primary.label
 
 
+def test_weights_that_follow_the_roots_of_the_counts_are_found():
+    (finding,) = judge(ClassWeightsInverted, [counted((70, 20, 10), (0.84, 0.45, 0.32))] * 4)
+    assert finding.message == "the weights of the classes follow the roots of their frequencies"
+    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.333,))] * 4)
+    assert "is the root of the number of positive labels" in finding.message
+
+
 @pytest.mark.parametrize(
     "event",
     [
         counted((70, 20, 10), (1 / 0.7, 1 / 0.2, 1 / 0.1)),
         counted((70, 20, 10), (1.0, 1.0, 1.0)),
-        counted((70, 20, 10), (0.84, 0.45, 0.32)),
+        counted((70, 20, 10), (1 / 0.84, 1 / 0.45, 1 / 0.32)),
+        counted((70, 20, 10), (0.84, 0.45, 0.45)),
+        binary((10,), (0.5,)),
         counted((34, 33, 33), (0.34, 0.33, 0.33)),
         counted((80, 20), (0.1, 1.0)),
         counted((80, 20), (1.0, 0.0)),
@@ -44,7 +53,20 @@ def test_an_inverted_factor_of_positive_labels_is_found():
         binary((10, 20), (9.0, 4.0)),
         binary((45,), (0.82,)),
     ],
-    ids=["inverse", "uniform", "roots", "balanced", "background", "one class", "factor", "one", "columns", "near half"],
+    ids=[
+        "inverse",
+        "uniform",
+        "roots",
+        "near roots",
+        "half",
+        "balanced",
+        "background",
+        "one class",
+        "factor",
+        "one",
+        "columns",
+        "near half",
+    ],
 )
 def test_healthy_weights_are_quiet(event):
     assert not judge(ClassWeightsInverted, [event] * 4)

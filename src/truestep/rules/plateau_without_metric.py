@@ -17,7 +17,10 @@ _LEAST_PER_PASS = 3
 """Least number of scheduler steps, once per optimizer step and once per epoch."""
 _LEAST_COUNTED = 4
 _FALLING = frozenset({"loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl"})
-_RISING = frozenset({"acc", "accuracy", "f1", "auc", "iou", "precision", "recall", "bleu"})
+_RISING = frozenset({
+    "acc", "accuracy", "f1", "auc", "auroc", "auprc", "ap", "map", "iou", "miou", "dice", "precision", "recall", "bleu",
+    "mcc", "kappa", "r2", "ndcg", "mrr", "psnr", "ssim",
+})  # fmt: skip
 """Words in the names of metrics that get better downwards and upwards."""
 
 
