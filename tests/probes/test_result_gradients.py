@@ -78,6 +78,14 @@ def test_heads_that_a_model_joins_are_weights_of_their_columns() -> None:
     assert [(event.dead, event.own) for event in events] == [(((2, 5),), True)] * 3
 
 
+def test_positions_that_one_layer_makes_are_columns() -> None:
+    steps = nn.Sequential(nn.Linear(3, 8), nn.Unflatten(1, (4, 2)))
+    events = seen(steps, lambda out: out[:, 0].square().mean())
+    assert [(event.dead, event.own, event.columns) for event in events] == [(((2, 8),), True, 8)] * 3
+    shared = seen(nn.Linear(3, 2), lambda out: out[:, -1].square().mean(), (12, 4, 3))
+    assert [(event.dead, event.own, event.columns) for event in shared] == [((), False, 2)]
+
+
 def test_parts_of_a_dict_have_names() -> None:
     events = seen(Named(), lambda out: out["out"][:, :1].square().mean())
     assert {event.part for event in events} == {"out"}

@@ -26,7 +26,7 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, about as many or more are cleared unused, and the same number is lost before most steps.
+    some of its passes are used, about as many or more are cleared unused, and the same number before most steps.
 
     Why it matters
     --------------

@@ -34,6 +34,8 @@ _LARGEST = 1 << 22
 _LEAST_ROWS = 8
 _MOST_RANGES = 4
 _MOST_WEIGHTS = 256
+_MOST_NUMBERS = 4096
+"""Numbers of one sample in a result with positions, of which each is looked at."""
 _COMMON = 0.9
 """Least share of the samples with a gradient that have one in each column with a gradient."""
 _PARTS = frozenset({"chunk", "split", "select", "narrow", "unbind", "index_select", "tensor_split"})
@@ -170,18 +172,22 @@ class ResultGradients:
 
     def _read(self, one: _Followed, alive: Any, loss: Site | None) -> None:
         alive = alive.cpu()
+        each, alive = alive, alive.any(1) if alive.dim() == 3 else alive
         rows, columns = alive.any(1), alive.any(0)
         if one.given is not None and one.leaning is not None:
             self._chosen.trained(one.model, one.given, rows, one.leaning.on_cpu(), loss)
         count = int(rows.sum())
-        common = count >= _LEAST_ROWS and float(alive[rows][:, columns].float().mean()) >= _COMMON
-        dead = _ranges(columns) if common and 2 * int(columns.sum()) <= len(columns) else ()
+        dead = _dead(alive)
+        own = bool(dead) and self._is_own(one.module(), columns, dead)
+        if not dead and each.dim() == 3 and (parts := _dead(each.flatten(1))):
+            # Positions share their weights, unless one layer makes the numbers of all of them.
+            if self._is_own(one.module(), each.flatten(1).any(0), parts):
+                columns, dead, own = each.flatten(1).any(0), parts, True
         unused = _ranges(rows) if one.batch and count >= _LEAST_ROWS and 2 * count <= len(rows) else ()
         key = one.model, one.part
         if not (dead or unused) and key in self._told and not self._told[key]:
             return
         self._told[key] = self._told.get(key, False) or bool(dead or unused)
-        own = bool(dead) and self._is_own(one.module(), columns, dead)
         self._scene.tell(
             ResultDifferentiated,
             model=one.model,
@@ -219,13 +225,24 @@ class ResultGradients:
 
 
 def _alive(gradient: Any) -> Any:
-    """Return True for each row and column (the last of two or three dimensions, else the second) with a gradient."""
+    """Return True for each row and column (the last of two or three dimensions, else the second) with a gradient.
+
+    Of three dimensions the second one is left as it is, unless it is long.
+    """
     alive = gradient != 0
     if alive.dim() == 1:
         return alive[:, None]
     if alive.dim() == 3:
-        return alive.any(1)
+        return alive if alive[0].numel() <= _MOST_NUMBERS else alive.any(1)
     return alive if alive.dim() == 2 else alive.flatten(2).any(2)
+
+
+def _dead(alive: Any) -> Ranges:
+    """Return the columns without a gradient in any row, if they are at least half of them, and the others have one."""
+    rows, columns = alive.any(1), alive.any(0)
+    if int(rows.sum()) < _LEAST_ROWS or 2 * int(columns.sum()) > len(columns):
+        return ()
+    return _ranges(columns) if float(alive[rows][:, columns].float().mean()) >= _COMMON else ()
 
 
 def _ranges(alive: Any) -> Ranges:

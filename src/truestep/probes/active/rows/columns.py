@@ -198,7 +198,7 @@ def _tables(call: Call, torch: Any) -> dict[Path, Any]:
 
 def _are_targets(target: Any) -> bool:
     """Return True for one number for each row, or several numbers with decimals."""
-    several = target.dim() == 2 and target.shape[1] <= _MOST_TARGETS and target.is_floating_point()
+    several = target.dim() > 1 and target.numel() <= _MOST_TARGETS * len(target) and target.is_floating_point()
     return bool(target.dim() and (target.numel() == len(target) or several))
 
 
