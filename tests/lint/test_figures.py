@@ -10,7 +10,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from collections import Counter
-from sklearn.metrics import confusion_matrix, precision_score, r2_score
+from sklearn.metrics import (
+    average_precision_score, confusion_matrix, precision_score, r2_score, roc_auc_score,
+)
 from torch import nn
 
 criterion = nn.CrossEntropyLoss()
@@ -67,6 +69,8 @@ METRIC = {
         "def report(actual, predicted):\n    r2 = 1 - ((actual - predicted) ** 2).sum() / "
         "((predicted - predicted.mean()) ** 2).sum()\n    print(r2)\n"
     ),
+    "a curve of decisions": "def report(y, p):\n    hard = p >= 0.5\n    print(roc_auc_score(y, hard.astype(int)))\n",
+    "a curve of classes": "def report(y, out):\n    print(average_precision_score(y, out.argmax(1)))\n",
     "arguments of a metric that are exchanged": "def report(y_true, y_pred):\n    print(r2_score(y_pred, y_true))\n",
     "labels that are compared with themselves": loop(
         start="right, count = 0, 0", body="right += (y == y).sum().item(); count += len(y)", end="return right / count"
@@ -113,6 +117,7 @@ QUIET = {
         "def report(table):\n    recall = np.diag(table) / table.sum(axis=0)\n    print(recall)\n"
         ""
     ),
+    "a curve of scores": "def report(y, out):\n    p = out[:, 1]\n    print(roc_auc_score(y, p), p >= 0.5)\n",
     "metrics with their names": "def report(y, out):\n    print(r2_score(y_pred=out, y_true=y), r2_score(y, out))\n",
     "a test for numbers": "def valid(x):\n    accepted = (x == x).all()\n    return accepted\n",
     "the last batch for a picture": loop(

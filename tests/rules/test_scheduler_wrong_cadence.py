@@ -74,6 +74,15 @@ def test_a_length_in_updates_that_is_stepped_per_epoch_needs_no_loader():
     assert finding.help == "call `sched.step()` after every `opt.step()`"
 
 
+def test_a_length_in_whole_batches_needs_no_loader():
+    built = schedule("CosineAnnealingLR", horizon=88)
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=8, batches=12, per_step=False, loader=False))
+    assert finding.confidence is Confidence.HIGH
+    other = schedule("CosineAnnealingLR", horizon=86)
+    (finding,) = judge(SchedulerWrongCadence, run_of(other, epochs=8, batches=12, per_step=False, loader=False))
+    assert finding.confidence is Confidence.LOW
+
+
 def test_steps_that_came_again_are_counted():
     rule, run = SchedulerWrongCadence(), Progress()
     built = schedule("CosineAnnealingLR", horizon=10)

@@ -21,6 +21,8 @@ _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR"
 """Schedules designed to be run to their end."""
 _PASSED = 3
 """A schedule of epochs that is stepped for every batch makes at least so many times its steps."""
+_LEAST_EPOCHS = 3
+"""Scheduler steps of a run without a loader, of which a horizon is a whole multiple."""
 _EPOCHS = (100, 500)
 """A horizon below the batches of a pass counts epochs: surely up to the first value, probably up to the second."""
 
@@ -154,13 +156,19 @@ def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts,
             confidence = Confidence.HIGH
         elif batches >= 10 and whole and horizon > _EPOCHS[0 if warms and horizon <= updates else 1]:
             confidence = Confidence.MEDIUM
-    elif built.kind in _TO_THE_END and abs(updates - horizon) <= updates // 20 and pace.steps <= updates // 5:
+    elif built.kind in _TO_THE_END and pace.steps <= updates // 5 and _is_in_updates(horizon, updates, pace.steps):
         confidence = Confidence.HIGH  # as long as the run in updates
         help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
     elif updates < counts.drawn and abs(counts.drawn - horizon) <= counts.passes:
         confidence = Confidence.MEDIUM  # designed for batches, but stepped once per accumulation window
     cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"
     return Misfit(confidence, "the run ended when the schedule had barely begun", cost, help)
+
+
+def _is_in_updates(horizon: int, updates: int, steps: int) -> bool:
+    """Return True if a horizon is that of a run in updates, with or without the last, smaller batch of each epoch."""
+    whole_batches = steps >= _LEAST_EPOCHS and horizon % steps == 0 and horizon <= updates <= horizon + steps
+    return whole_batches or abs(updates - horizon) <= updates // 20
 
 
 def _counts_updates(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:

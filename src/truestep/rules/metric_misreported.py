@@ -88,8 +88,8 @@ class MetricMisreported(Rule):
     program calls one of a test, if it reads no samples with this name, and those with this name are never read.
 
     The syntax shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
-    precision exchanged, labels and predictions exchanged, values compared with themselves, results of the last batch,
-    and means of batches divided by samples.
+    precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, values
+    compared with themselves, results of the last batch, and means of batches divided by samples.
 
     Why it matters
     --------------

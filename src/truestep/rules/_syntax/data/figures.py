@@ -31,6 +31,12 @@ _UNEQUAL = tuple(
     )
 )  # fmt: skip
 """Functions of scikit-learn with another result if labels and predictions are exchanged."""
+_OF_SCORES = tuple(
+    f"sklearn.metrics.{name}"
+    for name in ("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve", "det_curve")
+)
+"""Functions that need the order of the scores, and get one threshold from decisions."""
+_CONVERTED = frozenset({"astype", "int", "long", "float", "double", "bool", "numpy", "cpu", "tolist", "flatten"})
 
 
 def wrong_formulas(program: Program) -> Iterator[Suspicion]:
@@ -44,6 +50,7 @@ def wrong_formulas(program: Program) -> Iterator[Suspicion]:
     if "r2" in text or "r_squared" in text:
         yield from _spread_of_predictions(program)
     yield from _exchanged(program)
+    yield from _ranked_by_decisions(program)
     if _compares_same(program.text):
         yield from _compared_with_itself(program)
 
@@ -239,6 +246,39 @@ def _exchanged(program: Program) -> Iterator[Suspicion]:
                 "has its arguments exchanged",
                 "pass the labels first",
             )
+
+
+def _ranked_by_decisions(program: Program) -> Iterator[Suspicion]:
+    """Yield areas under a curve of scikit-learn that get decisions, which have one threshold, in place of scores."""
+    for call in program.starting("sklearn.metrics."):
+        named = next((word.value for word in call.node.keywords if word.arg == "y_score"), None)
+        given = named if named is not None else call.node.args[1] if len(call.node.args) > 1 else None
+        if call.name not in _OF_SCORES or call.unpacks or given is None:
+            continue
+        made = program.values.origin(_unconverted(given), call.context, call.order)[0]
+        if _is_decision(program.values.origin(_unconverted(made), call.context, call.order)[0]):
+            yield Suspicion(
+                call.node,
+                f"`{call.method}` gets decisions in place of scores: its curve has one point",
+                "has decisions as its scores",
+                "pass the scores or probabilities before the threshold",
+            )
+
+
+def _unconverted(node: ast.expr) -> ast.expr:
+    """Return the value that an expression converts to another type."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CONVERTED:
+        node = node.func.value
+    return node
+
+
+def _is_decision(node: ast.expr) -> bool:
+    """Return True for a comparison with a threshold, and for the largest class."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in ("argmax", "round")
+    orders = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+    return isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], orders)
 
 
 def _compares_same(text: str) -> bool:
