@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 torch.manual_seed(16)
-with tempfile.NamedTemporaryFile() as file:
-    dist.init_process_group("gloo", init_method=f"file://{file.name}", rank=0, world_size=1)
+with tempfile.TemporaryDirectory() as folder:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
     model = DistributedDataParallel(net, gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
