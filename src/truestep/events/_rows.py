@@ -118,6 +118,8 @@ class RowsEvaluated(Event):
     """Whether rows are windows of a sequence; those near to a window of the training count as read."""
     own: bool = False
     """Whether the rows of the evaluation are held in another array than those of the training."""
+    copies: bool = False
+    """Whether the table of the training has rows several times, so that only their values are compared."""
     site: Site | None = None
     """Line that called the model."""
     made: Site | None = None

@@ -30,6 +30,8 @@ _LEAST_SHARE = 0.1
 """Least fraction of evaluation samples that were trained on, compared by index."""
 _LEAST_EQUAL_SHARE = 0.2
 """The same, compared by value: a few equal samples are normal."""
+_LEAST_COPIES = 0.05
+"""The same for rows of measured numbers, where the training has rows several times."""
 _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
 """Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
@@ -56,14 +58,14 @@ class TrainValidationOverlap(Rule):
 
     What it does
     ------------
-    Compares the samples drawn by the loader of an evaluation with those of the training loaders: by
-    index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
-    tenth of its samples were trained on (a fifth if compared by value, as copies are that were made before the split),
-    some were not, and some training samples are
-    not in it: two splits that should be one. Also reports an evaluation if all of its samples were trained on, some
-    training samples are not in it, and its loader is called ``val``, ``test`` or the like; an evaluation on exactly the
-    training samples, if its loader has such a name and another evaluation is on other samples; and evaluations on the
-    loaders of the training only, if a loader with such a name is built and never read.
+    Compares the samples drawn by the loader of an evaluation with those of the training loaders: by index if both read
+    one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a tenth of its
+    samples were trained on (a fifth if compared by value, as copies are that were made before the split), some were
+    not, and some training samples are not in it: two splits that should be one. Also reports an evaluation if all of
+    its samples were trained on, some training samples are not in it, and its loader is called ``val``, ``test`` or the
+    like; an evaluation on exactly the training samples, if its loader has such a name and another evaluation is on
+    other samples; and evaluations on the loaders of the training only, if a loader with such a name is built and never
+    read.
 
     Reports folds of a cross-validation that go on with the weights of the fold before: a new optimizer gets the weights
     that were evaluated last, and later evaluations are on samples that earlier optimizers have trained these weights
@@ -71,8 +73,10 @@ class TrainValidationOverlap(Rule):
     builds an optimizer over weights that it has trained before.
 
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
-    variables of the program hold, also as windows of a sequence. Also reports an evaluation on training rows only, if
-    nothing reads the other part of a split, or if its table is called ``x_test`` or the like.
+    variables of the program hold, also as windows of a sequence. If many rows of the table of the training are equal,
+    as in a class that was repeated before the split, compares rows of four or more columns of measured numbers by
+    value, and reports an evaluation if at least a twentieth of them were trained on. Also reports an evaluation on
+    training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like.
 
     Why it matters
     --------------
@@ -262,6 +266,10 @@ class TrainValidationOverlap(Rule):
         evaluations = run.samples.evaluations
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
+            if one.last.copies:
+                if _has_copies(one) and run.samples.is_seldom(site):
+                    self._copied(site, one, run)
+                continue
             held_out = one.last.own and is_held_out(one.last.table)
             if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
                 continue
@@ -287,6 +295,21 @@ class TrainValidationOverlap(Rule):
                 unit="evaluations",
                 key=site,
             )
+
+    def _copied(self, site: Site | None, one: Evaluation, run: Progress) -> None:
+        """Report an evaluation on rows that are equal to some of the training, which has rows several times."""
+        name = f" of `{one.last.table}`" if one.last.table else ""
+        self.report(
+            site,
+            f"{one.hits:,} of the {one.samples:,} samples{name} are equal to samples that were trained on",
+            run=run,
+            label="evaluated on copies of training samples",
+            cost="rows that were repeated before the split are in both parts, and the evaluation measures memory",
+            help="split the data first, and repeat rows in the training part only",
+            confidence=Confidence.MEDIUM,
+            unit="evaluations",
+            key=site,
+        )
 
     def _found(self, loader: int, shared: SamplesShared, run: Progress) -> None:
         name = run.loader_name(loader)
@@ -340,6 +363,12 @@ def _is_trained_on(one: Evaluation) -> bool:
     """Return True if all rows of an evaluation are in the table of the training, and as many were read as of others."""
     inside = one.inside >= (1 - _LEAST_OTHER_SHARE) * one.samples
     return inside and one.hits >= _LEAST_SHARED and one.share >= _LEAST_WHOLE_SHARE and one.samples >= _LEAST_SAMPLES
+
+
+def _has_copies(one: Evaluation) -> bool:
+    """Return True if an evaluation has many rows of the training, and many others, and lacks most of the training."""
+    many = one.hits >= 2 * _LEAST_SHARED and one.hits >= _LEAST_COPIES * one.samples
+    return many and one.hits <= _LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.last.rows
 
 
 def _is_mixed(one: Evaluation) -> bool:

@@ -12,6 +12,7 @@ from truestep.probes.active.rows.labels import Labels
 from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
 from truestep.probes.active.rows.tables import (
+    CopiedRows,
     Held,
     Table,
     arrays,
@@ -84,6 +85,7 @@ class RowReads:
         """Tables of tensors, by id and window, with the version of their values."""
         self._seen: dict[tuple[int, tuple[Any, ...]], _Seen] = {}
         """Model, or 0 for all of them, and form of the rows, to the rows of the training."""
+        self.copies = CopiedRows(scene)
         self._fresh: dict[tuple[str, tuple[Any, ...]], set[int]] = {}
         """Arrays with rows of the training and others, to some keys of the others, until they are read."""
         self._unused: set[str] = set()
@@ -130,6 +132,9 @@ class RowReads:
             held = arrays(scene, frames)
             found, batch = self._batch(frames, held, given) if before is None else (before, None)
             if not found:
+                if given and self.copies.tables:
+                    self._begin()
+                    self.copies.trained(given[0])
                 return []
             self._inputs = found
             least = min(found, key=lambda one: one.table.rows)
@@ -204,6 +209,7 @@ class RowReads:
         if optimizers != self._optimizers:
             self._optimizers = optimizers
             self._seen.clear()
+            self.copies.forget()
 
     def _remember(self, model: int, least: Found) -> int:
         """Record the rows of a call as those of the training of the current optimizers; return how many are new."""
@@ -249,7 +255,10 @@ class RowReads:
             held = arrays(scene, frames)
             found, _ = self._batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
-            if found:
+            if copies := self.copies.evaluated(given[0]):
+                name = found[0].name if found else ""
+                event = RowsEvaluated(model=model, table=name, samples=samples[0], site=site, copies=True, **copies)
+            elif found:
                 self._evaluated_now, self._part = (frames, held, found), part
                 self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
                 event = self._evaluated(model, site, frames, held, found)
@@ -394,10 +403,14 @@ class RowReads:
         if known is not None and known[0]() is value and version is not None and known[1] == version:
             return known[2]
         keys, table = keys_of(scene, value, window=window), None
-        if keys is not None and len(keys) >= _LEAST and differ(scene.torch, keys):
-            table = Table(scene.torch, held, keys)
+        if keys is not None and len(keys) >= _LEAST:
+            if differ(scene.torch, keys):
+                table = Table(scene.torch, held, keys)
+            elif not window:
+                self.copies.tables[id(value)] = keys
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
+            self.copies.tables.clear()
         self._known[id(value), window] = Ref(value), version, table
         return table
 

@@ -31,6 +31,11 @@ _READ = 16
 """Number of elements of an array that show whether it was changed."""
 _DISTINCT = 0.9
 """Least share of different rows in a table."""
+_LEAST_ROWS = 8
+_LEAST_MEASURED = 4
+_VARIED = 0.5
+"""Least share of different values in a column of measured numbers: rows of others can be equal by chance."""
+_MOST_SEEN = 1 << 16
 _draw = random.Random(20)
 _WEIGHTS = [_draw.getrandbits(62) | 1 for _ in range(_COLUMNS)]
 
@@ -66,6 +71,56 @@ class Table:
         """Return for each key whether the table has its row."""
         at = torch.searchsorted(self._sorted, keys).clamp_(max=self.rows - 1)
         return self._sorted[at] == keys
+
+
+class CopiedRows:
+    """Compares the rows of evaluations with those of a training table that has many of them several times, by value.
+
+    Args:
+        scene: the scene.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.tables: dict[int, Any] = {}
+        """Array, by its id, with many rows several times, to the keys of its rows."""
+        self._seen: dict[tuple[int, ...], set[int]] = {}
+        """Shape of a row to the keys of the rows that the training read in sampled steps."""
+
+    def trained(self, value: Any) -> None:
+        """Record the rows of a batch that are all in such a table."""
+        keys = self._keys(value)
+        if keys is None:
+            return
+        if any(bool(self._scene.torch.isin(keys, table).all()) for table in self.tables.values()):
+            seen = self._seen.setdefault(shape_of(self._scene.torch, value)[1:], set())
+            if len(seen) < _MOST_SEEN:
+                seen.update(keys.tolist())
+
+    def forget(self) -> None:
+        """Forget the rows of a training that has ended."""
+        self._seen.clear()
+
+    def evaluated(self, value: Any) -> dict[str, Any]:
+        """Return the number of rows of an evaluation that the training has read; nothing if none were recorded."""
+        seen = self._seen.get(shape_of(self._scene.torch, value)[1:])
+        keys = self._keys(value) if seen else None
+        if seen is None or keys is None:
+            return {}
+        hits = sum(key in seen for key in keys.tolist())
+        return {"hits": hits, "inside": hits, "rows": len(seen), "seen": len(seen)}
+
+    def _keys(self, value: Any) -> Any:
+        """Return the keys of rows with several columns of measured numbers; None for others."""
+        shape = shape_of(self._scene.torch, value)
+        if len(shape) < 2 or shape[0] < _LEAST_ROWS or "float" not in str(value.dtype) or value.requires_grad:
+            return None
+        keys = keys_of(self._scene, value)
+        if keys is None:
+            return None
+        columns = value.detach().reshape(len(value), -1)[:, : 8 * _LEAST_MEASURED].T
+        varied = sum(len(self._scene.torch.unique(column)) >= _VARIED * len(value) for column in columns)
+        return keys if varied >= _LEAST_MEASURED else None
 
 
 def differ(torch: Any, keys: Any) -> bool:

@@ -1,0 +1,60 @@
+"""Evaluations on rows that are equal to rows of a training table, which has many of them several times."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from truestep.events import RowsEvaluated
+from truestep.testing import capture_events
+
+ROWS = 300
+
+
+def repeated_before(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the parts of a split of rows, of which the first hundred are there four times."""
+    rows = torch.cat([torch.arange(ROWS), torch.arange(100).repeat(3)])
+    rows = rows[torch.randperm(len(rows))]
+    return x[rows[:450]], x[rows[450:]]
+
+
+def repeated_after(x: Tensor) -> tuple[Tensor, Tensor]:
+    rows = torch.randperm(ROWS)
+    return x[rows[:200]].repeat(2, 1), x[rows[200:]]
+
+
+def evaluated(split: tuple[Tensor, Tensor]) -> RowsEvaluated:
+    train, held_out = split
+    model = nn.Linear(train.shape[1], 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for step in range(6):
+            rows = torch.arange(step * 64, step * 64 + 64) % len(train)
+            F.cross_entropy(model(train[rows]), torch.zeros(64, dtype=torch.long)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            model(held_out)
+    return next(event for event in events if isinstance(event, RowsEvaluated))
+
+
+def test_copies_that_were_made_before_the_split_are_counted() -> None:
+    torch.manual_seed(0)
+    event = evaluated(repeated_before(torch.randn(ROWS, 5)))
+    assert event.copies
+    assert 20 < event.hits < event.samples
+    assert event.rows > event.hits
+
+
+def test_copies_within_the_training_are_not_in_the_evaluation() -> None:
+    torch.manual_seed(0)
+    event = evaluated(repeated_after(torch.randn(ROWS, 5)))
+    assert (event.copies, event.hits) == (True, 0)
+
+
+@pytest.mark.parametrize("x", [torch.randint(0, 4, (ROWS, 6)).float(), torch.randn(ROWS, 3)], ids=["codes", "narrow"])
+def test_rows_that_can_be_equal_by_chance_are_not_compared(x: Tensor) -> None:
+    torch.manual_seed(0)
+    assert not evaluated(repeated_before(x)).copies
