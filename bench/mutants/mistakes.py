@@ -5,6 +5,7 @@
     python bench/mutants/mistakes.py --aside        the set kept aside, mistakes_aside.toml
     python bench/mutants/mistakes.py --plain        mistakes_plain.toml, in the programs of the folder plain
     python bench/mutants/mistakes.py --ordinary     mistakes_ordinary.toml, in those of the folder ordinary
+    python bench/mutants/mistakes.py --practice     mistakes_practice.toml, in those of the folder practice
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -29,6 +30,7 @@ SETS = {
     "_aside": PROGRAMS,
     "_plain": Path(__file__).with_name("plain"),
     "_ordinary": Path(__file__).with_name("ordinary"),
+    "_practice": Path(__file__).with_name("practice"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -48,6 +50,9 @@ def main() -> None:
     sets.add_argument("--aside", action="store_true", help="the set that is not read while rules are written")
     sets.add_argument("--plain", action="store_true", help="the set in programs without a loader or a framework")
     sets.add_argument("--ordinary", action="store_true", help="the set of ordinary work, which has two halves")
+    sets.add_argument(
+        "--practice", action="store_true", help="the set of series, audio, recommendation, boxes and others"
+    )
     parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
@@ -56,7 +61,7 @@ def main() -> None:
         parser.error("--half must be used with --ordinary, the only set with halves")
     warm.install()
     parts = [part for part in options.only.split(",") if part]
-    chosen_set = "_aside" if options.aside else "_plain" if options.plain else "_ordinary" if options.ordinary else ""
+    chosen_set = next((name for name in SETS if name and vars(options)[name[1:]]), "")
     listed, folder = Path(__file__).with_name(f"mistakes{chosen_set}.toml"), SETS[chosen_set]
     all_mistakes = tomllib.loads(listed.read_text(encoding="utf-8"))["mistake"]
     chosen = [one for one in all_mistakes if not parts or any(part in one["program"] for part in parts)]
