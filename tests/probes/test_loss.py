@@ -271,6 +271,16 @@ def test_targets_beyond_an_activation_are_counted(
     assert [event.beyond for event in losses(events)] == [beyond]
 
 
+@pytest.mark.parametrize(("rows", "beyond"), [(40, 50), (20, 12)], ids=["of one column", "of few rows"])
+def test_targets_beyond_an_activation_in_one_column_are_counted(rows: int, beyond: int) -> None:
+    output = torch.zeros(rows, 4, requires_grad=True)
+    targets = torch.full((rows, 4), 0.5)
+    targets[::2, 2] = -0.5
+    with capture_events() as events:
+        F.mse_loss(output.sigmoid(), targets)
+    assert [event.beyond for event in losses(events)] == [beyond]
+
+
 def test_targets_are_looked_at_once_in_a_step_and_in_a_few_steps_only() -> None:
     output = torch.zeros(2, requires_grad=True)
     optimizer = torch.optim.SGD([output], 0.1)

@@ -37,8 +37,8 @@ class ActivationClampsOutput(Rule):
 
     - ``cross_entropy`` on the outputs of a ReLU, a sigmoid or a tanh;
     - ``binary_cross_entropy_with_logits`` on the outputs of a ReLU, a softplus or a tanh;
-    - a regression loss (``mse_loss`` and similar) where, at sampled steps, at least 20 % of the targets are clearly
-      outside the range of the ReLU, softplus, sigmoid, softmax or tanh.
+    - a regression loss (``mse_loss`` and similar) where, at sampled steps, at least 20 % of the targets, or of those in
+      one of a few columns, are clearly outside the range of the ReLU, softplus, sigmoid, softmax or tanh.
 
     Why it matters
     --------------
