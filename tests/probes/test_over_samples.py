@@ -53,6 +53,8 @@ def compared(operation: Callable[[Tensor], Tensor], shape: tuple[int, ...] = (4,
         (lambda h: h + h.sum(0).unsqueeze(0), (4,), "sum"),
         (lambda h: h[-1], (SIZE, 4), "select"),
         (lambda h: h.sum(0), (SIZE, 4), "sum"),
+        (lambda h: h * 0 + h.sum(0).expand(SIZE, -1), (4,), "sum"),
+        (lambda h: h.masked_fill(h < h.mean(1, keepdim=True), float("-inf")).softmax(1) + h.mean(0), (4,), "mean"),
     ],
 )
 def test_the_operation_over_samples_is_named(
@@ -62,6 +64,31 @@ def test_the_operation_over_samples_is_named(
     assert (event.mixed, event.cause, event.kind) == (True, "operation", name)
     assert event.site is not None
     assert event.site.path == __file__
+
+
+class Twofold(Net):
+    """A model with two results, of which the operation makes the second one."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return self.last(self.first(x)), self.operation(self.first(x))
+
+
+@pytest.mark.parametrize(
+    ("operation", "mixed"),
+    [(lambda h: h - h.mean(0), True), (lambda h: h.relu(), False), (lambda h: h @ h.T, False)],
+    ids=["centred", "each", "scores of samples with one another"],
+)
+def test_each_result_with_a_row_for_each_sample_is_compared(operation: Callable[[Tensor], Tensor], mixed: bool) -> None:
+    torch.manual_seed(0)
+    model = Twofold(operation)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with capture_events() as events:
+        for _ in range(6):
+            optimizer.zero_grad()
+            one, two = model(torch.randn(SIZE, 4))
+            (F.cross_entropy(one, torch.randint(0, 3, (SIZE,))) + two.square().mean()).backward()
+            optimizer.step()
+    assert next(event for event in events if isinstance(event, SamplesCompared)).mixed is mixed
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def mixing(first: list[_Operation], second: list[_Operation]) -> tuple[str, Site
     if [one.name for one in first] != [two.name for two in second]:
         return "", None
     for one, two in zip(first, second, strict=True):
-        if one.whole or not one.given or not all(map(_keep, one.given, two.given)):
+        if one.whole or not (one.given or one.of) or not all(map(_keep, one.given, two.given)):
             continue
         if _keep(one.made, two.made):
             continue
@@ -156,9 +156,11 @@ def _ends_with_samples(one: _Operation, two: _Operation) -> bool:
 
 
 def _equal(one: Any, two: Any) -> bool:
-    one, two = one.double(), two.double()
-    size = float(one.abs().max()) if one.numel() else 0.0
-    return not one.numel() or float((one - two).abs().max()) <= _EQUAL * size
+    differing = one != two  # infinite values of a mask are equal, and their difference is none
+    if not bool(differing.any()):
+        return True
+    size = one.double().nan_to_num(0.0, 0.0, 0.0).abs().max()
+    return bool(((one.double() - two.double())[differing].abs() <= _EQUAL * size).all())
 
 
 class ByPlace:

@@ -67,11 +67,14 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     alike = trial.call.replaced({path: value[at : at + 1].expand_as(value) for path, value in rows.items()})
     watcher = _Watcher(trial.scene, trial.copy, samples, at)
     with watcher:
-        plain, first = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
-        same, _ = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
+        (plain, *parts), first = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
+        (same, *again), _ = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
         if plain.shape != same.shape or not torch.equal(plain, same):
             raise Refused("its results for the same batch differ")
-        other, second = _by_sample(trial.run(_SEED, alike, mode=watcher.functions()), samples), watcher.taken()
+        (other, *others), second = (
+            _by_sample(trial.run(_SEED, alike, mode=watcher.functions()), samples),
+            watcher.taken(),
+        )
     if plain.shape != other.shape:
         raise Refused("its result has another shape for other samples")
     if not bool(torch.isfinite(plain).all() and torch.isfinite(other).all()):
@@ -79,6 +82,11 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     found = _cause(first, second)
     # A view that scrambles samples is a mistake also where it has little influence, as in the first steps.
     mixed = differ(plain[at], other[at], plain) or (found.cause == "view" and not torch.equal(plain[at], other[at]))
+    mixed = mixed or any(
+        one.shape == three.shape and _are_equal(torch, one, two) and differ(one[at], three[at], one)
+        for one, two, three in zip(parts, again, others, strict=False)
+        if samples not in one.shape[1:]  # scores of samples with one another
+    )
     if mixed and not found.cause:
         record = OverSamples(trial.scene, samples, at)
         trial.run(_SEED, mode=record.mode())
@@ -121,16 +129,21 @@ def scrambled(trial: Trial, samples: int) -> Mixing | None:
     return watcher.scrambled
 
 
-def _by_sample(results: list[Any], samples: int) -> Any:
-    """Return the first result with one row for each sample.
+def _by_sample(results: list[Any], samples: int) -> list[Any]:
+    """Return the results with one row for each sample.
 
     Raises:
-        Refused: there is none.
+        Refused: there are none.
     """
-    for result in results:
-        if result.dim() and result.shape[0] == samples:
-            return result
-    raise Refused("its result has no row for each sample")
+    found = [result for result in results if result.dim() and result.shape[0] == samples]
+    if not found:
+        raise Refused("its result has no row for each sample")
+    return found
+
+
+def _are_equal(torch: Any, one: Any, two: Any) -> bool:
+    """Return True if two results are equal, and finite."""
+    return one.shape == two.shape and torch.equal(one, two) and bool(torch.isfinite(one).all())
 
 
 def differ(one: Any, two: Any, whole: Any) -> bool:
