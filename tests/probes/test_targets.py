@@ -111,16 +111,37 @@ def test_padding_at_the_ends_of_rows_is_read(loss: Callable[[], torch.Tensor], s
     "loss",
     [
         lambda: F.cross_entropy(Reader(padding=None)(TOKENS).flatten(0, 1), TOKENS.flatten()),
-        lambda: F.cross_entropy(Reader()(TOKENS)[..., :6].flatten(0, 1), TOKENS.flatten()),
         lambda: F.cross_entropy(Reader()(TOKENS).flatten(0, 1), TOKENS.flatten(), weight=torch.ones(9)),
         lambda: F.cross_entropy(Reader()(TOKENS).flatten(0, 1), TOKENS.flatten(), reduction="none"),
     ],
-    ids=["no padding index", "another vocabulary", "weights", "masked later"],
+    ids=["no padding index", "weights", "masked later"],
 )
 def test_without_a_padding_index_of_the_classes_nothing_is_emitted(loss: Callable[[], torch.Tensor]) -> None:
     with capture_events() as events:
         loss()
     assert not read(events, PaddingRead)
+
+
+TAGS = torch.arange(36).reshape(4, 9) % 3
+PADDED = TOKENS == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "share"),
+    [
+        (TAGS.masked_fill(PADDED, 0), 44),
+        (TAGS.masked_fill(PADDED, -100), 0),
+        (TAGS, 0),
+        (TAGS.masked_fill(PADDED & (torch.arange(4) > 0)[:, None], 0), 0),
+    ],
+    ids=["one label", "ignored", "each its own", "some of it"],
+)
+def test_one_label_for_all_padding_of_the_tokens_is_read(labels: torch.Tensor, share: int) -> None:
+    with capture_events() as events:
+        F.cross_entropy(Reader()(TOKENS)[..., :3].transpose(1, 2), labels)
+        F.cross_entropy(Reader()(TOKENS)[..., :3].flatten(0, 1), labels.flatten())
+    found = [(event.labels, event.share) for event in events if isinstance(event, PaddingRead)]
+    assert found == [(True, share)] * 2
 
 
 @pytest.mark.parametrize(

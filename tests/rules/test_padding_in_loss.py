@@ -32,6 +32,13 @@ def test_less_is_quiet(shares):
     assert judge(PaddingInLoss, [event for share in shares for event in look(share)]) == []
 
 
+def test_one_label_of_all_padding_is_named():
+    labels = [PaddingRead(kind="cross_entropy", site=LINE, index=0, share=40, labels=True), STEP]
+    (finding,) = judge(PaddingInLoss, labels * 3)
+    assert finding.primary.label == "label 0, that of all padding, counts as an ordinary target"
+    assert "-100" in finding.help
+
+
 def test_padding_alone_is_an_inverted_mask():
     alone = [PaddingRead(kind="cross_entropy", site=LINE, index=3, share=100, alone=True), STEP]
     (finding,) = judge(PaddingInLoss, alone * 3)

@@ -109,6 +109,9 @@ class PartnersScored(Event):
 class PaddingRead(Event):
     """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
 
+    labels: bool = False
+    """Whether the targets are labels of tokens, from another vocabulary: `index` is the label of all padding."""
+
     absent: ClassVar[str] = "no cross entropy after an embedding with a padding index"
     kind: str
     site: Site | None = None

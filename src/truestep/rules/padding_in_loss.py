@@ -17,8 +17,9 @@ class PaddingInLoss(Rule):
     Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` with an input from an
     ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
     index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of rows,
-    and is neither ignored nor weighted. With ``reduction="none"``, the targets that count are those with a gradient:
-    a mask by hand is read as it works, also one that is inverted and leaves padding alone.
+    and is neither ignored nor weighted. Where the targets are labels of the tokens, from another vocabulary, reports
+    one label that all padding of the tokens has, in the same way. With ``reduction="none"``, the targets that count are
+    those with a gradient: a mask by hand is read as it works, also one that is inverted and leaves padding alone.
 
     Why it matters
     --------------
@@ -26,7 +27,8 @@ class PaddingInLoss(Rule):
     divided by the number of padding targets too. The average that is printed is lower than that of the tokens. In the
     proof, with three quarters of padding and SGD, a model predicts 21 % of the tokens right instead of 71 %. In rows of
     12 (41 % padding) it was 45 % instead of 70 %, in rows of 9 (19 %) 60 % instead of 70 %, with a printed loss of
-    1.5 where that of the tokens is 1.7. With longer training the difference is smaller.
+    1.5 where that of the tokens is 1.7. With longer training the difference is smaller. A tagger that gets 0 for the
+    labels of padding, a third of all, has 82 % of the tags right instead of 86 %.
 
     Example
     -------
@@ -44,7 +46,7 @@ class PaddingInLoss(Rule):
     Known false alarms
     ------------------
     A model that should produce rows of a fixed length including padding. Not reported: losses with class weights,
-    labels from another vocabulary than the embedding's, an end token that appears once per row, and vocabularies in
+    an end token that appears once per row, and vocabularies in
     which index 0 is a token (no ``padding_idx``). Losses computed one position at a time, and models inside
     ``torch.compile``, are not checked.
 
@@ -90,7 +92,8 @@ class PaddingInLoss(Rule):
         if len(looks) < _LEAST_LOOKS:
             return
         known, steps = key in self._drafts, f"{len(looks)} sampled steps"
-        index = f"index {event.index}, the `padding_idx` of the embedding,"
+        of_tokens = f"index {event.index}, the `padding_idx` of the embedding,"
+        index = f"label {event.index}, that of all padding," if event.labels else of_tokens
         if all(alone for _, _, alone in looks):
             message, severity = "the loss counts padding alone", Severity.ERROR
             label, cost = f"only targets of {index} have a gradient", f"no real target changed the weights at {steps}"
@@ -100,6 +103,8 @@ class PaddingInLoss(Rule):
             label = f"{index} counts as an ordinary target"
             cost = f"at least {min(share for _, share, _ in looks)} % of the targets were padding at {steps}"
             help = f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token"
+            if event.labels:
+                help = "pad the labels with -100, which the loss ignores by default"
         draft = self.report(
             event.site,
             message,

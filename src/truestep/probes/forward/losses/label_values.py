@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from truestep.events import Event, PaddingRead, ProbabilitiesRead, Site
+from truestep.probes.active.rows.written import saved
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 
@@ -60,8 +62,13 @@ class Targets:
             return None
         embedding = embedding_behind(input.grad_fn, int(input.shape[1]))
         if embedding is None:
-            self._without.add((kind, id(site)))
-            return None
+            labelled = label_of_padding(input.grad_fn, target.detach())
+            if labelled is None:
+                self._without.add((kind, id(site)))
+                return None
+            label, share = labelled
+            share = 0 if label in (ignored or [-100]) else share
+            return PaddingRead(kind=kind, site=site, index=label, share=share, labels=True)
         index, shape = embedding
         share = 0 if index in ignored else padding_share(target.detach(), index, shape)
         return PaddingRead(kind=kind, site=site, index=index, share=share)
@@ -113,18 +120,45 @@ def _rounded(value: float) -> float:
 
 def embedding_behind(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | None:
     """Return the padding index of an embedding on the tape with as many entries as classes, and its output's shape."""
-    seen: set[Any] = {node}
-    queue = deque([node])
-    while queue and len(seen) < _MOST_NODES:
-        current = queue.popleft()
+    for current in nodes(node):
         if current.name() == "EmbeddingBackward0":
             index, entries = int(current._saved_padding_idx), int(current._saved_weight_sym_argsize_0)
             if index < entries == classes:
                 return index, tuple(int(size) for size in current._input_metadata[0].shape)
+    return None
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    """Yield an operation and those before it on the tape, the nearest first."""
+    seen: set[Any] = {node}
+    queue = deque([node])
+    while queue and len(seen) < _MOST_NODES:
+        current = queue.popleft()
+        yield current
         for following, _ in current.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 queue.append(following)
+
+
+def label_of_padding(node: Any, target: Any) -> tuple[int, int] | None:
+    """Return the label of all tokens that are padding, and their percentage; None without an embedding of such tokens.
+
+    The labels have the shape of the tokens. Padding without one label, or elsewhere than at the ends of rows, has a
+    share of 0.
+    """
+    for current in nodes(node):
+        if current.name() != "EmbeddingBackward0":
+            continue
+        index, tokens = int(current._saved_padding_idx), saved(current, "indices")
+        if not 0 <= index < int(current._saved_weight_sym_argsize_0) or tokens is None or tokens.dim() != 2:
+            continue
+        if tokens.numel() != target.numel() or (target.dim() == 2 and target.shape != tokens.shape):
+            continue
+        labels, padding = target.reshape(tokens.shape)[:_MOST_ROWS], tokens[:_MOST_ROWS] == index
+        alike = bool(padding.any()) and labels[padding].unique().numel() == 1
+        share = padding_share(tokens, index, ()) if alike else 0
+        return (int(labels[padding][0]) if share else 0), share
     return None
 
 
