@@ -83,7 +83,7 @@ def test_others_are_quiet(values, settings):
     assert run(*values, **settings) == []
 
 
-def of_sums(kind, values, targets, *, loader=1, likeness=None):
+def of_sums(kind, values, targets, *, loader=1):
     root = {"mse_loss": "MseLossBackward0"}.get(kind, "BinaryCrossEntropyWithLogitsBackward0")
     events = []
     for number, (value, batch) in enumerate(zip(values, targets, strict=True)):
@@ -92,12 +92,7 @@ def of_sums(kind, values, targets, *, loader=1, likeness=None):
             RowsRead(model=1, table="x", rows=480, read=30, least=0, most=479),
             LossComputed(kind=kind, site=LOSS),
             TargetsTrained(
-                kind=kind,
-                rows=30,
-                sums=(sum(batch),),
-                squares=(sum(one * one for one in batch),),
-                likeness=likeness,
-                site=LOSS,
+                kind=kind, rows=30, sums=(sum(batch),), squares=(sum(one * one for one in batch),), site=LOSS
             ),
             LossRead(value=value, site=BACKWARD, root=root),
             BackwardEnded(site=BACKWARD, loader=loader),
@@ -128,15 +123,6 @@ def test_targets_with_outliers_are_a_suspicion():
     chances = [sum((one - mean) ** 2 for one in batch) / 30 for batch in targets]
     (finding,) = of_sums("mse_loss", chances, targets)
     assert finding.confidence is Confidence.LOW
-
-
-@pytest.mark.parametrize(
-    ("likeness", "confidence"), [(None, Confidence.LOW), (0.4, Confidence.LOW), (0.01, Confidence.MEDIUM)]
-)
-def test_drawn_targets_are_a_suspicion_unless_they_could_be_noise_in_the_input(likeness, confidence):
-    drawn = [[-1.0, 1.0] * 15] * 160
-    (finding,) = of_sums("mse_loss", [1.0] * 160, drawn, likeness=likeness)
-    assert finding.confidence is confidence
 
 
 def test_a_squared_error_below_that_of_the_mean_is_healthy():

@@ -191,8 +191,6 @@ class TargetsTrained(Event):
     """Sum of each column; of all targets as one column if there are many."""
     squares: tuple[float, ...]
     """Sum of the squares of each column."""
-    likeness: float | None = None
-    """Correlation with the first argument of the latest call of a model, if that has their shape."""
     site: Site | None = None
 
 

@@ -28,10 +28,6 @@ _FUNCTIONS = ("NllLoss", "MseLoss", "BinaryCrossEntropy")
 _SQUARED = "mse_loss"
 _DRAWN = ((0.0, 1.0), (0.5, 1 / math.sqrt(12)))
 """Mean and standard deviation of drawn numbers."""
-_SURELY = 4.0
-"""Standard deviations of a correlation that chance does not exceed."""
-_ALIKE = 0.02
-"""Correlation of targets with the input of the model up to which they are drawn without it."""
 _HEAVY = 8.0
 """Kurtosis of targets, 3 for normal ones, from which a few outliers can be most of a squared error."""
 _KNOWN = ("how frequent each class is", "the mean of all targets")
@@ -61,9 +57,8 @@ class LossAtChance(Rule):
     the targets. Reports a loss with a mean over the last third of these values close to it (97 to 120 %, and from 99 %
     on for a squared error or a binary loss; no value below 80 %), after at least 150 steps and 8 passes of one
     optimizer over a ``DataLoader`` or a table that a variable holds. The confidence is low from 60 steps and 3 passes
-    on, and for the squared error of targets of which a few are far from all others, or that look drawn by
-    ``torch.randn`` or ``torch.rand``, unless they have the shape of the model's input and no correlation with it, as
-    noise to predict that is drawn again.
+    on, and for the squared error of targets that look drawn by ``torch.randn`` or ``torch.rand``, or of which a few are
+    far from all others.
 
     Why it matters
     --------------
@@ -162,7 +157,7 @@ class LossAtChance(Rule):
             related=() if site is None or site == loss else (Mark(site, "the backward pass"),),
             cost=f"{run.step:,} steps, and the model knows no more of a sample than {_KNOWN[kind == _SQUARED]}",
             confidence=Confidence.MEDIUM
-            if sure and not _is_heavy(line.targets) and (not _is_drawn(line.targets) or _is_drawn_again(line.targets))
+            if sure and not _is_drawn(line.targets) and not _is_heavy(line.targets)
             else Confidence.LOW,
             help="look at a batch: its inputs must belong to its targets, and differ from each other",
             unit="sampled losses",
@@ -209,15 +204,6 @@ def _is_drawn(targets: list[ClassesTrained | TargetsTrained]) -> bool:
     mean = sum(sum(one.sums) for one in sums) / count
     spread = math.sqrt(max(0.0, sum(sum(one.squares) for one in sums) / count - mean**2))
     return any(abs(mean - at) < 0.1 and abs(spread - wide) < 0.1 * wide for at, wide in _DRAWN)
-
-
-def _is_drawn_again(targets: list[ClassesTrained | TargetsTrained]) -> bool:
-    """Return True for targets with the shape of the model's input that do not depend on it, unlike noise to predict."""
-    found = [one.likeness for one in targets if isinstance(one, TargetsTrained)]
-    known = [one for one in found if one is not None]
-    count = sum(one.rows * len(one.sums) for one in targets if isinstance(one, TargetsTrained))
-    mean = sum(known) / len(known) if known else 1.0
-    return len(known) == len(targets) and abs(mean) <= max(_ALIKE, _SURELY / math.sqrt(count))
 
 
 def _is_heavy(targets: list[ClassesTrained | TargetsTrained]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.events import Event, Site
-from truestep.seams.refs import Ref
 
 FOLLOWED = "truestep loss"
 """Key of the metadata of an operation before a loss that is followed."""
@@ -39,7 +38,6 @@ class Losses:
         site: line of the backward pass from the latest loss.
         bad: True if a backward pass since the last step began from a loss that is not finite.
         every: True examines every loss (a plateau schedule may get it); False every other one.
-        given: the first argument of the latest call of a model in a sampled step.
         labels: number of labels of the latest loss, if they have one dimension, else 0.
         kept_by: variables that were found to keep the graphs of losses.
         retained: graphs that a backward pass retained, followed until they are freed.
@@ -53,7 +51,6 @@ class Losses:
         self.site: Site | None = None
         self.bad = False
         self.every = False
-        self.given: Ref | None = None
         self.labels = 0
         self.kept_by: set[str] = set()
         self.retained: list[Any] = []

@@ -24,7 +24,6 @@ from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.forward.statistics import Evaluated
 from truestep.probes.optimizer.aliases import tell_ensemble
-from truestep.seams.refs import Ref
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
@@ -187,7 +186,6 @@ class ModuleProbe(Probe):
             self._looking = self._inside.evaluates(model, place.site, args)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
-            scene.losses.given = Ref(args[0]) if args and type(args[0]) is self._tensor else None
             self._inside.begin(model, place.site, args)
             self._compared.begin(model, args)
         else:

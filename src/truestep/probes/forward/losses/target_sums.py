@@ -32,20 +32,4 @@ def sum_targets(
         columns = columns if few else columns.reshape(-1, 1)
         sums, squares = columns.sum(0), columns.square().sum(0)
         both = [tuple(float(f"{number:.12g}") for number in part.tolist()) for part in (sums, squares)]
-        likeness = _likeness(scene, target.detach())
-    scene.tell(
-        TargetsTrained, kind=kind, rows=len(columns), sums=both[0], squares=both[1], likeness=likeness, site=site
-    )
-
-
-def _likeness(scene: Scene, target: Any) -> float | None:
-    """Return the correlation of targets with the input of the model, if both have one shape."""
-    given: Any = None if scene.losses.given is None else scene.losses.given()
-    if type(given) is not scene.torch.Tensor or given.shape != target.shape or given.device != target.device:
-        return None
-    if not given.is_floating_point() or not has_values(given) or is_transformed(given):
-        return None
-    both = scene.torch.stack([given.detach().double().reshape(-1), target.double().reshape(-1)])
-    both = both - both.mean(1, keepdim=True)
-    sizes = both.square().sum(1)
-    return round(float(both.prod(0).sum() / sizes.prod().sqrt()), 3) if bool((sizes > 0).all()) else None
+    scene.tell(TargetsTrained, kind=kind, rows=len(columns), sums=both[0], squares=both[1], site=site)
