@@ -66,11 +66,6 @@ def test_facts_of_a_model_that_was_freed_are_kept():
     assert account(ADAM, READ, first, later).still == {1}
 
 
-def test_a_load_of_the_first_values_is_none():
-    early = StateLoaded(site=LOADED, module=1, parameters=(1, 2), kept=(2,))
-    assert account(early, ADAM, READ).loaded == {1: LOADED}
-
-
 def test_loaded_parameters_are_those_loaded_before_they_moved():
     early = StateLoaded(site=LOADED, module=1, parameters=(1, 2))
     late = StateLoaded(site=LINE, module=1, parameters=(1, 2, 3, 4))

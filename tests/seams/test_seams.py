@@ -26,7 +26,7 @@ from truestep.seams.saving import Function
 
 Install = Callable[[ExitStack], object]
 OWNERS: list[Any] = [torch.autograd, nn.Module, Optimizer, GradScaler, dataloader.DataLoader]
-OWNERS += [dataloader._BaseDataLoaderIter, optimizers, serialization, nn.init]
+OWNERS += [dataloader._BaseDataLoaderIter, optimizers, serialization]
 TABLES = [optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks]
 
 
@@ -35,7 +35,6 @@ def ignore(*args: Any) -> None:
 
 
 INSTALLS: dict[str, Install] = {
-    "initial": lambda stack: seams.initial.watch(stack, ignore),
     "backward": lambda stack: seams.backward.watch(stack, before=ignore, after=ignore),
     "step": lambda stack: seams.step.watch(stack, before=ignore, after=ignore),
     "zero_grad": lambda stack: seams.zero_grad.watch(stack, optimizer=ignore, module=ignore),

@@ -82,7 +82,7 @@ class Parameters(Account[int]):
             case ev.TwinIdle():
                 self.twins.setdefault(event.parameters, event)
             case ev.StateLoaded():
-                for parameter in event.parameters if not event.kept else set(event.parameters).difference(event.kept):
+                for parameter in event.parameters:
                     held = self.objects.held_by.get(parameter, ())
                     if parameter not in self.moved and self._stepped.isdisjoint(held):
                         self.loaded.setdefault(parameter, event.site)

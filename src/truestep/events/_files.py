@@ -133,8 +133,6 @@ class StateLoaded(Event):
     """Number of the module, also if it was never called."""
     parameters: tuple[int, ...] = ()
     """Parameters of the module that were loaded."""
-    kept: tuple[int, ...] = ()
-    """Of these, weights that have the values that `torch.nn.init` drew for them in this run, now as before."""
     unread: bool = False
     """Whether the load was not strict and the user's line discards its result. The fields down to ``found`` are set
     only in this case."""

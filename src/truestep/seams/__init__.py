@@ -7,25 +7,13 @@
 | `module_call`, `weaving` | calls of modules, and the code of torch that is rewritten for them |
 | `loader` | batches and passes of loaders |
 | `wrappers` | models inside torch.compile, DDP and others |
-| `divided` | tensors that are divided over ranks, and parameters under FSDP |
+| `divided`, `fsdp` | tensors that are divided over ranks, and parameters under FSDP |
 | `tracing` | code that TorchDynamo leaves alone |
 | `saving` | files of state, and exported models |
 | `ranks` | the process group, DistributedDataParallel, operations over ranks |
-| `initial` | random first values of weights |
 | `refs` | weak references to tensors |
 """
 
-from truestep.seams import backward, initial, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
+from truestep.seams import backward, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
 
-__all__ = [
-    "backward",
-    "initial",
-    "loader",
-    "module_call",
-    "saving",
-    "scaler",
-    "step",
-    "tracing",
-    "wrappers",
-    "zero_grad",
-]
+__all__ = ["backward", "loader", "module_call", "saving", "scaler", "step", "tracing", "wrappers", "zero_grad"]

@@ -23,7 +23,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.unread.values import UnreadValues
-from truestep.seams.divided import gradients_wait
+from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
 _SCALINGS = ("DivBackward0", "MulBackward0")

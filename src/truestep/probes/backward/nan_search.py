@@ -17,7 +17,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held, here
-from truestep.seams.divided import is_freed
+from truestep.seams.fsdp import is_freed
 
 _MOST_NODES = 20_000
 _MOST_VARIABLES = 64

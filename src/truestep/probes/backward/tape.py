@@ -11,7 +11,7 @@ from truestep.probes.backward.cuts import boundary, cut_between, switch
 from truestep.probes.backward.gradient_reads import reads_gradients
 from truestep.probes.context.scene import Scene
 from truestep.probes.forward.draws import is_marked
-from truestep.seams.divided import is_freed, shards
+from truestep.seams.fsdp import is_freed, shards
 
 _MOST_NODES = 50_000
 _RISKY = {

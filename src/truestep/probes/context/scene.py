@@ -25,7 +25,6 @@ from truestep.probes.gradients.scales import Scales
 if TYPE_CHECKING:
     from truestep.probes.active.probe import ActiveProbe
     from truestep.probes.data.seeds import SeedProbe
-    from truestep.probes.optimizer.fresh_weights import DrawnValues
     from truestep.probes.ranks.probe import RankProbe
     from truestep.probes.unread.values import UnreadValues
 
@@ -76,7 +75,6 @@ class Scene:
         ranks: the probe of ranks, None before it is installed.
         checks: the active checks, None if they are off.
         unread: the results that nothing reads, None before the probe of backward passes is installed.
-        drawn: the first values of weights, None before the probe of optimizers is installed.
     """
 
     def __init__(self, torch: Any, listener: Listener = _IGNORING) -> None:
@@ -100,7 +98,6 @@ class Scene:
         self.ranks: RankProbe | None = None
         self.checks: ActiveProbe | None = None
         self.unread: UnreadValues | None = None
-        self.drawn: DrawnValues | None = None
         self.coast = Coast(self)
         self._events: dict[tuple[Any, ...], Any] = {}
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())

@@ -244,7 +244,7 @@ class CheckpointProbe(Probe):
         number, site = self.scene.numbers.known("optimizer", optimizer), self.scene.site(2)
         if number is not None and optimizer.state:
             held = (p for group in optimizer.param_groups for p in group["params"] if not is_lazy(p) and p.dim() > 1)
-            initial = [is_initial(p, self.scene) for p in itertools.islice(held, _MOST_WEIGHTS)]
+            initial = [is_initial(p) for p in itertools.islice(held, _MOST_WEIGHTS)]
             name = receiver(site, "optimizer")
             self.scene.tell(
                 OptimizerLoaded, optimizer=number, name=name, initial=bool(initial) and all(initial), site=site
@@ -276,11 +276,6 @@ class CheckpointProbe(Probe):
             held.moved = -1  # other values, and no update by hand
             keep_base(held, parameter)
         facts["parameters"] = tuple(held.number for held in loaded[:_MOST_PARAMETERS])
-        facts["kept"] = tuple(
-            held.number
-            for held, parameter in zip(loaded[:_MOST_PARAMETERS], written, strict=False)
-            if scene.drawn is not None and scene.drawn.has(parameter)
-        )
         if changed is not None:
             facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}
             facts["overwritten"] = changed.overwritten

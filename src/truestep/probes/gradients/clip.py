@@ -12,7 +12,7 @@ from truestep.events import GradientsClipped, PartsClipped
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, Held, looks_zero
-from truestep.seams.divided import is_flattened
+from truestep.seams.fsdp import is_flattened
 from truestep.seams.patch import patch
 from truestep.seams.ranks import group
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.context.values import has_values
-from truestep.seams.divided import is_divided, is_flattened, part
+from truestep.seams.divided import is_divided, part
+from truestep.seams.fsdp import is_flattened
 from truestep.seams.refs import Ref
 
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)

@@ -29,7 +29,7 @@ from truestep.probes.gradients.gradient_states import (
     one_value,
     version,
 )
-from truestep.seams.divided import is_whole
+from truestep.seams.fsdp import is_whole
 from truestep.seams.refs import Ref, is_referenced
 
 if TYPE_CHECKING:

@@ -81,9 +81,7 @@ class Copies:
                 if not other.like(part, average=average):
                     continue
                 near = _are_near(part.held, other.held)
-                initial = near and any(
-                    is_initial(weight, self._scene) for one in part.held if (weight := one.ref()) is not None
-                )
+                initial = near and any(is_initial(weight) for one in part.held if (weight := one.ref()) is not None)
                 if initial or not part.path:
                     told.update(part.numbers)
                     facts = {"average": average, "equal": near, "initial": initial, "written": written}

@@ -8,7 +8,8 @@ from truestep.events import RowsEqual
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
-from truestep.seams.divided import is_divided, is_flattened, is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_flattened, is_freed
 
 _MOST = 4000
 _COLUMNS = 8

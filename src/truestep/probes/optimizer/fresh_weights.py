@@ -1,4 +1,4 @@
-"""Weights with first values: those that `torch.nn.init` drew, and those of a model that is called late."""
+"""Weights of a model that is first called late: nothing has written to them since they were built, or copied early."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
 from truestep.probes.optimizer.sampled_measures import fingerprint, is_initial
-from truestep.seams.refs import ValuesRef
 
 _LEAST_STEPS = 10
 _MOST = 64
 """Weights of a model that are looked at."""
-_MOST_DRAWN = 4000
 _NEAR = 0.5
 """Difference from another weight, relative to its values, below which a weight may come from it, as an average."""
 
@@ -32,7 +29,7 @@ def fresh_weights(scene: Scene, held: list[Held]) -> tuple[int, ...]:
     origins: dict[Any, _Origins] = {}
     for one in held[: 2 * _MOST]:
         weight = one.ref()
-        if weight is None or not weight.is_cpu or not is_initial(weight, scene):
+        if weight is None or not weight.is_cpu or not is_initial(weight):
             continue
         values = fingerprint(weight)
         form = weight.shape, len(values)
@@ -41,38 +38,6 @@ def fresh_weights(scene: Scene, held: list[Held]) -> tuple[int, ...]:
         if origins[form].are_apart(values):
             fresh.append(one.number)
     return tuple(fresh)
-
-
-class DrawnValues:
-    """Knows the weights that have the values that `torch.nn.init` drew for them, whatever their spread.
-
-    Args:
-        scene: the scene.
-    """
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._drawn: dict[int, tuple[ValuesRef, list[str]]] = {}
-        """Place of values in memory to some of them, and a reference that ends with the memory."""
-
-    def note(self, tensor: Any) -> None:
-        """Record values that were drawn, also through the ``data`` of a parameter."""
-        torch = self._scene.torch
-        if not self._scene.active or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-            return
-        try:
-            values = fingerprint(tensor)
-            if values and (len(self._drawn) < _MOST_DRAWN or tensor.data_ptr() in self._drawn):
-                self._drawn[tensor.data_ptr()] = ValuesRef(tensor), values
-        except Exception:
-            self._scene.fail()
-
-    def has(self, weight: Any) -> bool:
-        """Return True if a weight has the values that were drawn for it; False on an accelerator."""
-        if not self._drawn or not weight.is_cpu or not has_values(weight):
-            return False
-        known = self._drawn.get(weight.data_ptr())
-        return known is not None and not known[0].expired() and known[1] == fingerprint(weight)
 
 
 class _Origins:

@@ -27,7 +27,6 @@ from truestep.probes.optimizer.aliases import Aliases
 from truestep.probes.optimizer.averages import Averages
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
-from truestep.probes.optimizer.fresh_weights import DrawnValues
 from truestep.probes.optimizer.layer_sizes import LayerSizes
 from truestep.probes.optimizer.pace import Pace
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
@@ -85,8 +84,6 @@ class OptimizerProbe(Probe):
         self._copies = Copies(self.scene)
         self._averages = Averages(self.scene, self._copies)
         self._aliases = Aliases(self.scene)
-        self.scene.drawn = drawn = DrawnValues(self.scene)
-        seams.initial.watch(stack, drawn.note)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene

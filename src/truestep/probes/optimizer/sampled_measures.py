@@ -10,7 +10,8 @@ from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, W
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values, stored
 from truestep.probes.gradients.gradient_states import FRESH, Counts, Held, Panel, looks_zero, version
-from truestep.seams.divided import is_freed, part
+from truestep.seams.divided import part
+from truestep.seams.fsdp import is_freed
 
 _ELEMENTS = 16
 _LEAST_RANDOM = 16
@@ -142,7 +143,7 @@ class Unchanged:
     def _examine(self, held: Held, parameter: Any) -> None:
         """Record once whether an unchanged parameter has random values."""
         if held.number not in self._random and len(self._random) < _MOST:
-            self._random[held.number] = is_initial(parameter, self._scene)
+            self._random[held.number] = is_initial(parameter)
 
 
 def keep_base(held: Held, parameter: Any) -> None:
@@ -170,21 +171,18 @@ def _are_scaled(before: list[str], now: list[str]) -> bool:
     return factor <= 1.0 and all(abs(other - factor * one) <= _ROUNDING * abs(one) for one, other in pairs)
 
 
-def is_initial(weight: Any, scene: Scene | None = None) -> bool:
-    """Return True if a weight has random first values.
+def is_initial(weight: Any) -> bool:
+    """Return True if a weight has the spread of the random numbers that linear layers, convolutions or embeddings get.
 
-    These are the values that `torch.nn.init` drew for it, as far as the scene knows, and those with the spread of the
-    random numbers that torch's layers begin with. Training leaves this range: the weights of linear layers and
-    convolutions are uniform within one over the root of the number of inputs, those of recurrent layers of the size of
-    the state, and those of embeddings have a variance of 1.
+    Training and other initialisations leave this range: the weights of linear layers and convolutions are uniform
+    within one over the root of the number of inputs, those of recurrent layers of the size of the state, and those of
+    embeddings have a variance of 1.
     """
     local = stored(part(weight))
     if local.dim() < 2 or local.numel() < _LEAST_RANDOM or not has_values(local) or is_freed(local):
         return False
     if not local.is_floating_point():
         return False
-    if scene is not None and scene.drawn is not None and scene.drawn.has(local):
-        return True
     some = local.detach().reshape(-1)[:_MOST].float()
     largest, square = float(some.abs().max()), float(some.square().mean())
     near, inputs = 4 / math.sqrt(len(some)), {local.numel() / local.shape[0]}

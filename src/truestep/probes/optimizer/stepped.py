@@ -12,7 +12,8 @@ from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateMeasure
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
-from truestep.seams.divided import is_divided, is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_freed
 
 _GROUPS = 16
 """Parameter groups with learning rates that are read."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site, WeightsRead
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Panel
-from truestep.seams.divided import is_divided, is_flattened, is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_flattened, is_freed
 
 if TYPE_CHECKING:
     from truestep.probes.context.scene import Scene
