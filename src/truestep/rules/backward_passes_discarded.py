@@ -12,10 +12,8 @@ from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
-_REGULAR = 0.7
+_REGULAR = 0.8
 """Least share of the steps before which the same number of passes was lost."""
-_SHARE = 0.6
-"""Least number of passes lost for each one used: a window of two batches loses one, and the last one has one only."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 
@@ -26,7 +24,7 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, about as many or more are cleared unused, and the same number before most steps.
+    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step.
 
     Why it matters
     --------------
@@ -99,9 +97,9 @@ class BackwardPassesDiscarded(Rule):
 
     @staticmethod
     def _is_wasteful(line: PassLine) -> bool:
-        """Return True if a line loses passes before each step, about as many as are used or more."""
+        """Return True if a line loses passes before each step, and not fewer than are used."""
         stepped = sum(line.lost.values())
-        if not line.used or line.wasted < _SHARE * line.used or stepped < _LEAST_STEPS:
+        if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
         if sum(number * times for number, times in line.lost.items()) < line.wasted:
             # Steps of another optimizer lie between: only the totals of such a line are exact.
