@@ -1,4 +1,4 @@
-"""Tensors with values that can be read, and the stored values of sparse tensors."""
+"""Tensors with values that can be read, the stored values of sparse tensors, and those that operations have saved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from truestep.seams.divided import part
+
+_UNKNOWN = object()
 
 
 def has_values(tensor: Any) -> bool:
@@ -38,3 +40,17 @@ def plain_number(torch: Any, value: object) -> float | None:
     if kind in (float, int) or (kind.__module__ == "numpy" and kind.__name__.startswith("float")):
         return float(value)  # type: ignore[arg-type]
     return None
+
+
+def saved(node: Any, part: str) -> Any:
+    """Return a value that an operation has saved; None if a hook of the program would have to restore it."""
+    raw = getattr(node, f"_raw_saved_{part}", None)
+    if raw is None:
+        return None
+    several = raw if isinstance(raw, tuple | list) else (raw,)
+    if any(one is not None and getattr(one, "unpack_hook", _UNKNOWN) is not None for one in several):
+        return None
+    try:
+        return getattr(node, f"_saved_{part}", None)
+    except RuntimeError:  # freed, or changed in place since
+        return None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from truestep.probes.active.rows.calls import Calls, Node, key_of
 from truestep.probes.active.rows.fetched import Located, sampled
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
+from truestep.probes.context.values import has_values, saved
 
 _MOST_NODES = 1_000
 _MOST_TARGETS = 6
@@ -31,7 +31,6 @@ _COLUMNS = (1, (1 << 64) - 1)
 _MOST_VIEWS = 6
 _OF_SIZE = 1e-4
 _MOST_COLUMNS = 16
-_UNKNOWN = object()
 
 
 class Written(NamedTuple):
@@ -142,20 +141,6 @@ def _result(scene: Scene, calls: Calls, node: Any, output: int) -> Any:
         if node is None:
             return None
     return None
-
-
-def saved(node: Any, part: str) -> Any:
-    """Return a value that an operation has saved; None if a hook of the program would have to restore it."""
-    raw = getattr(node, f"_raw_saved_{part}", None)
-    if raw is None:
-        return None
-    several = raw if isinstance(raw, tuple | list) else (raw,)
-    if any(one is not None and getattr(one, "unpack_hook", _UNKNOWN) is not None for one in several):
-        return None
-    try:
-        return getattr(node, f"_saved_{part}", None)
-    except RuntimeError:  # freed, or changed in place since
-        return None
 
 
 def _plain(scene: Scene, value: Any) -> Any:

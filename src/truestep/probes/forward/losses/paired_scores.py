@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from truestep.events import PartnersScored, Site
-from truestep.probes.active.rows.written import saved
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
+from truestep.probes.context.values import has_values, saved
 
 _LEAST = 8
 _LARGEST = 1 << 22
