@@ -70,7 +70,7 @@ METRIC = {
         "((predicted - predicted.mean()) ** 2).sum()\n    print(r2)\n"
     ),
     "a curve of decisions": "def report(y, p):\n    hard = p >= 0.5\n    print(roc_auc_score(y, hard.astype(int)))\n",
-    "a curve of classes": "def report(y, out):\n    print(average_precision_score(y, out.argmax(1)))\n",
+    "a curve of rounded scores": "def report(y, probs):\n    print(average_precision_score(y, np.round(probs)))\n",
     "arguments of a metric that are exchanged": "def report(y_true, y_pred):\n    print(r2_score(y_pred, y_true))\n",
     "labels that are compared with themselves": loop(
         start="right, count = 0, 0", body="right += (y == y).sum().item(); count += len(y)", end="return right / count"
@@ -117,6 +117,9 @@ QUIET = {
         "def report(table):\n    recall = np.diag(table) / table.sum(axis=0)\n    print(recall)\n"
         ""
     ),
+    "a curve of a rule": "def report(y, age):\n    print(roc_auc_score(y, age > 50))\n",
+    "a curve of rounded decimals": "def report(y, probs):\n    print(roc_auc_score(y, np.round(probs, 4)))\n",
+    "a curve of grades": "def report(y, out):\n    print(roc_auc_score(y, out.argmax(1)))\n",
     "a curve of scores": "def report(y, out):\n    p = out[:, 1]\n    print(roc_auc_score(y, p), p >= 0.5)\n",
     "metrics with their names": "def report(y, out):\n    print(r2_score(y_pred=out, y_true=y), r2_score(y, out))\n",
     "a test for numbers": "def valid(x):\n    accepted = (x == x).all()\n    return accepted\n",

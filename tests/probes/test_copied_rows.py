@@ -43,7 +43,7 @@ def evaluated(split: tuple[Tensor, Tensor]) -> RowsEvaluated:
 def test_copies_that_were_made_before_the_split_are_counted() -> None:
     torch.manual_seed(0)
     event = evaluated(repeated_before(torch.randn(ROWS, 5)))
-    assert event.copies
+    assert (event.copies, event.table) == (True, "split[1]")
     assert 20 < event.hits < event.samples
     assert event.rows > event.hits
 
@@ -58,3 +58,21 @@ def test_copies_within_the_training_are_not_in_the_evaluation() -> None:
 def test_rows_that_can_be_equal_by_chance_are_not_compared(x: Tensor) -> None:
     torch.manual_seed(0)
     assert not evaluated(repeated_before(x)).copies
+
+
+def test_a_memory_that_is_written_in_the_run_and_rows_of_zeros_are_no_copies() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(ROWS, 5)
+    held_out, memory = rows[:100].clone(), torch.zeros(2 * ROWS, 5)
+    model = nn.Linear(5, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for step in range(6):
+            memory[step * 50 : step * 50 + 50] = rows[step * 50 : step * 50 + 50]
+            batch = memory[torch.randint(0, step * 50 + 50, (64,))]
+            F.cross_entropy(model(batch), torch.zeros(64, dtype=torch.long)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            model(held_out)
+    assert not any(event.copies for event in events if isinstance(event, RowsEvaluated))

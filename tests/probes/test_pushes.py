@@ -76,3 +76,15 @@ def test_a_result_that_was_detached_at_once_is_known_while_its_memory_is_in_use(
         optimizer.step()
     pushes = [event for event in events if isinstance(event, ResultPushed)]
     assert [event.scored > 0 for event in pushes] == [True, False]
+
+
+def test_the_rows_of_a_result_in_another_order_are_those_of_its_model() -> None:
+    maker, judge = nn.Linear(3, 5), nn.Linear(5, 1)
+    optimizer = torch.optim.SGD([*maker.parameters(), *judge.parameters()], lr=0.01)
+    with capture_events() as events:
+        made = maker(torch.randn(16, 3)).detach()
+        judge(made[torch.randperm(16)]).sum().backward()
+        optimizer.step()
+        judge(made + 0.01).sum().backward()
+        optimizer.step()
+    assert [event.scored > 0 for event in events if isinstance(event, ResultPushed)] == [True, False]

@@ -33,7 +33,7 @@ def test_an_inverted_factor_of_positive_labels_is_found():
 def test_weights_that_follow_the_roots_of_the_counts_are_found():
     (finding,) = judge(ClassWeightsInverted, [counted((70, 20, 10), (0.84, 0.45, 0.32))] * 4)
     assert finding.message == "the weights of the classes follow the roots of their frequencies"
-    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.333,))] * 4)
+    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.3354,))] * 4)
     assert "is the root of the number of positive labels" in finding.message
 
 
@@ -45,6 +45,8 @@ def test_weights_that_follow_the_roots_of_the_counts_are_found():
         counted((70, 20, 10), (1 / 0.84, 1 / 0.45, 1 / 0.32)),
         counted((70, 20, 10), (0.84, 0.45, 0.45)),
         binary((10,), (0.5,)),
+        binary((19,), (0.5,)),
+        counted((83, 17), (2.0, 1.0)),
         counted((34, 33, 33), (0.34, 0.33, 0.33)),
         counted((80, 20), (0.1, 1.0)),
         counted((80, 20), (1.0, 0.0)),
@@ -54,20 +56,10 @@ def test_weights_that_follow_the_roots_of_the_counts_are_found():
         binary((45,), (0.82,)),
     ],
     ids=[
-        "inverse",
-        "uniform",
-        "roots",
-        "near roots",
-        "half",
-        "balanced",
-        "background",
-        "one class",
-        "factor",
-        "one",
-        "columns",
-        "near half",
+        "inverse", "uniform", "roots", "near roots", "half", "half by chance", "twice by chance", "balanced",
+        "background", "one class", "factor", "one", "columns", "near half",
     ],
-)
+)  # fmt: skip
 def test_healthy_weights_are_quiet(event):
     assert not judge(ClassWeightsInverted, [event] * 4)
 

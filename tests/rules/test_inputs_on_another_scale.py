@@ -95,23 +95,32 @@ def test_a_later_argument_that_begins_at_zero_in_training_is_quiet():
     assert judge(InputsOnAnotherScale, [*trained, beside(0.5, 0.3)]) == []
 
 
-def of(name: str, one: InputsRead | LevelsRead) -> InputsRead | LevelsRead:
+def of(name: str, one: InputsRead) -> InputsRead:
     return replace(one, given=name)
 
 
 def test_one_of_several_evaluations_is_reported_by_its_name():
-    clean, far = of("x_val", read(0.5, 1.0)), read(10.0, 1.0)
+    clean, far = of("x_val", read(0.5, 1.0)), read(10.0, 5.0)
     (finding,) = judge(InputsOnAnotherScale, [*TRAINED, clean, of("x_test", far), of("x_test", far)])
     assert (finding.primary.site, finding.seen.count) == (EVAL, 2)
     assert judge(InputsOnAnotherScale, [*TRAINED, clean, of("x_test_noisy", far)]) == []
     assert judge(InputsOnAnotherScale, [*TRAINED, clean, of("x", far)]) == []
     assert judge(InputsOnAnotherScale, [*TRAINED, of("x_test", read(0.5, 1.0)), of("x_test", far)]) == []
+    assert judge(InputsOnAnotherScale, [*TRAINED, clean, of("x_test", read(10.0, 1.0))]) == []  # beyond the training
 
 
-def test_a_loader_names_its_evaluation():
+def test_values_as_measured_have_no_preparation_to_forget():
+    trained = [MET, MEASURED, *[read(mean, 10.0, training=True) for mean in (100.0, 101.0, 99.0)]]
+    assert (
+        judge(InputsOnAnotherScale, [*trained, of("x_val", read(105.0, 10.0)), of("x_test", read(400.0, 90.0))]) == []
+    )
+
+
+def test_a_loader_names_the_evaluation_of_its_batches():
     loaders = [LoaderMet(loader=1, name="val_loader"), LoaderMet(loader=2, name="test_loader")]
-    clean, far = replace(read(0.5, 1.0), loader=1), replace(read(10.0, 1.0), loader=2)
-    assert len(judge(InputsOnAnotherScale, [*loaders, *TRAINED, clean, far])) == 1
+    clean, far = replace(read(0.5, 1.0), loader=1, given="*"), replace(read(10.0, 5.0), loader=2)
+    assert len(judge(InputsOnAnotherScale, [*loaders, *TRAINED, clean, of("*", far)])) == 1
+    assert judge(InputsOnAnotherScale, [*loaders, *TRAINED, clean, of("noise", far)]) == []
 
 
 def levels(
@@ -156,13 +165,6 @@ def test_a_clean_evaluation_at_another_line_is_enough_to_be_quiet():
     far, other = levels(0.004, 0.5, 0.25, offset=0.0), Site("train.py", 30)
     assert judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.016, site=other)]) == []
     assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.0, site=other)])) == 1  # a dry run
-
-
-def test_one_of_several_evaluations_on_another_scale_is_reported():
-    far = levels(0.004, 0.5, 0.25, offset=0.0)
-    several = [*ON_LEVELS, of("x_val", levels(0.016))]
-    assert len(judge(InputsOnAnotherScale, [*several, of("x_test", far)])) == 1
-    assert judge(InputsOnAnotherScale, [*several, of("x_corrupted", far)]) == []
 
 
 def test_other_pictures_in_a_similar_scale_are_quiet():

@@ -1,3 +1,5 @@
+import pytest
+
 from truestep.events import (
     BackwardEnded,
     LoaderStarted,
@@ -109,6 +111,26 @@ def test_a_metric_for_the_other_mode_is_found_by_its_name():
     assert finding.primary.label == 'mode is "min", and `val_acc` is to rise'
     assert named("self.val_loss", mode="max")
     assert not named("val_loss") + named("val_acc", mode="max") + named("metrics") + named("val_acc", steps=2)
+
+
+@pytest.mark.parametrize("name", ["val_ap", "scores.map", "r2", "val_acc1", "history['ndcg'][-1]"])
+def test_other_names_of_metrics_that_rise_are_known(name):
+    assert len(named(name)) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mean(map(evaluate, parts))",
+        "depth_map_l1",
+        "val.gap_to_map_estimate()",
+        "mape",
+        "map_error",
+        "1 - val_dice_loss",
+    ],
+)
+def test_names_with_these_words_that_fall_are_quiet(name):
+    assert named(name) == []
 
 
 def test_the_number_of_the_epoch_is_found():

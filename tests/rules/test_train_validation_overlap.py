@@ -312,9 +312,17 @@ def test_samples_that_repeat_by_nature_are_no_overlap_of_a_held_out_loader():
     assert not found(shared(**whole, repeated=11))
 
 
-def copied(hits: int, rows: int = 1000, samples: int = 400):
+def copied(hits: int, rows: int = 1000, samples: int = 400, table: str = "x_test"):
     read = RowsEvaluated(
-        model=1, site=EVALUATION, samples=samples, hits=hits, inside=hits, rows=rows, seen=rows, copies=True
+        model=1,
+        site=EVALUATION,
+        table=table,
+        samples=samples,
+        hits=hits,
+        inside=hits,
+        rows=rows,
+        seen=rows,
+        copies=True,
     )
     steps = [OptimizerStepped(optimizer=1)] * 20
     return judge(TrainValidationOverlap, [*steps, read, RunEnded(how="finished")])
@@ -322,14 +330,21 @@ def copied(hits: int, rows: int = 1000, samples: int = 400):
 
 def test_an_evaluation_on_copies_of_training_rows_is_found():
     (finding,) = copied(40)
-    assert finding.message == "40 of the 400 samples are equal to samples that were trained on"
+    assert finding.message == "40 of the 400 samples of `x_test` are equal to samples that were trained on"
     assert finding.primary.site == EVALUATION
 
 
 @pytest.mark.parametrize(
     "facts",
-    [{"hits": 10}, {"hits": 390}, {"hits": 60, "rows": 90}, {"hits": 19, "samples": 60}],
-    ids=["few of them", "nearly all of them", "of few rows", "few"],
+    [
+        {"hits": 10},
+        {"hits": 390},
+        {"hits": 60, "rows": 90},
+        {"hits": 19, "samples": 60},
+        {"hits": 40, "table": "states"},
+        {"hits": 40, "table": "x_train"},
+    ],
+    ids=["few of them", "nearly all of them", "of few rows", "few", "another name", "the training"],
 )
 def test_a_few_equal_rows_and_an_evaluation_of_the_training_are_quiet(facts):
     assert copied(**facts) == []

@@ -103,7 +103,7 @@ class InputsRead(Event):
     loader: int | None = None
     """Loader of the latest batch; None after the last loop over a loader has ended."""
     given: str = ""
-    """Variable that is the first argument, such as "x_test"; empty for any other expression."""
+    """Variable that is the first argument, such as "x_test"; "*" for an element of the loop around the call."""
     site: Site | None = None
     """Line that called the model."""
 
@@ -132,9 +132,6 @@ class LevelsRead(Event):
     """Whether the levels are equally frequent, as of points that were chosen."""
     own: str = ""
     """Values with a mean of 0 and a standard deviation of 1: those of each "sample", or of the "batch"."""
-    loader: int | None = None
-    given: str = ""
-    """Loader of the latest batch, and variable of the argument, as in `InputsRead`."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -119,7 +119,8 @@ class RowsEvaluated(Event):
     own: bool = False
     """Whether the rows of the evaluation are held in another array than those of the training."""
     copies: bool = False
-    """Whether the table of the training has rows several times, so that only their values are compared."""
+    """Whether the table of the training has rows several times, so that only their values are compared; `table` is the
+    array that the model was called on, and `rows` the number of rows that were read."""
     site: Site | None = None
     """Line that called the model."""
     made: Site | None = None

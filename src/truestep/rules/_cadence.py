@@ -21,6 +21,8 @@ _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR"
 """Schedules designed to be run to their end."""
 _PASSED = 3
 """A schedule of epochs that is stepped for every batch makes at least so many times its steps."""
+_LONG = 150
+"""Fewer steps can be a number of epochs, of which a run that stopped early made a part."""
 _LEAST_EPOCHS = 3
 """Scheduler steps of a run without a loader, of which a horizon is a whole multiple."""
 _EPOCHS = (100, 500)
@@ -167,8 +169,8 @@ def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts,
 
 def _is_in_updates(horizon: int, updates: int, steps: int) -> bool:
     """Return True if a horizon is that of a run in updates, with or without the last, smaller batch of each epoch."""
-    whole_batches = steps >= _LEAST_EPOCHS and horizon % steps == 0 and horizon <= updates <= horizon + steps
-    return whole_batches or abs(updates - horizon) <= updates // 20
+    of_batches = steps >= _LEAST_EPOCHS and horizon % steps == 0 and horizon > _LONG
+    return (of_batches and horizon <= updates <= horizon + steps) or abs(updates - horizon) <= updates // 20
 
 
 def _counts_updates(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:

@@ -13,6 +13,7 @@ _LEAST_OF_A_CLASS = 8
 _LEAST_RATIO = 2.0
 _TOLERANCE = 0.3
 """Largest distance between the logarithms of a weight and of the count that it follows."""
+_ROUND = 1e-4
 _OF_ROOTS = 0.12
 """The same for the root of a count, which other weights are near to by chance."""
 
@@ -124,7 +125,8 @@ class ClassWeightsInverted(Rule):
             ratio = math.exp(max(shares) - min(shares))
         follows = ratio >= _LEAST_RATIO and _are_near(shares, weights, _TOLERANCE)
         halves = [share / 2 for share in shares]
-        if not follows and not (ratio >= _LEAST_RATIO**2 and _are_near(halves, weights, _OF_ROOTS)):
+        roots = ratio >= _LEAST_RATIO**2 and _are_near(halves, weights, _OF_ROOTS)
+        if not follows and not (roots and not _is_chosen(first.weights)):
             return
         if binary:
             share = counts[0] / known.labels
@@ -151,6 +153,14 @@ class ClassWeightsInverted(Rule):
         )
         draft.count = draft.total = known.reads
         draft.first_step = None
+
+
+def _is_chosen(weights: tuple[float, ...]) -> bool:
+    """Return True for one factor, or two weights, with a round ratio: it can be near a root by chance."""
+    if len(weights) > 2:
+        return False
+    ratio = weights[0] / (weights[1] if len(weights) > 1 else 1.0)
+    return any(abs(one - round(one, 2)) <= _ROUND * one for one in (ratio, 1 / ratio))
 
 
 def _are_near(some: list[float], others: list[float], tolerance: float) -> bool:

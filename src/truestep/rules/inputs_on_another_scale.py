@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar
 
 from truestep import events as ev
 from truestep.accounts.samples import Inputs
@@ -12,10 +11,13 @@ from truestep.rules._levels import Grid, any_scaled_as, by_line, grids
 from truestep.rules._loader_names import is_only_held_out
 from truestep.rules._rule import Progress, Rule
 
-_Read = TypeVar("_Read", ev.InputsRead, ev.LevelsRead)
 _FACTOR = 6.0
 _SMALL = 0.1
 """Least distance of the means, in standard deviations of training, or least ratio of the standard deviations."""
+_PREPARED = 2.0
+"""Largest mean and standard deviation of inputs that were normalised, or divided by their range."""
+_WIDER = 3.0
+"""Least ratio of the standard deviations of values as measured, beside an evaluation on normalised ones."""
 _LEAST_READS = 3
 _LEAST_VALUES = 64
 _BOTH = Condition(
@@ -42,7 +44,8 @@ class InputsOnAnotherScale(Rule):
     Reports an evaluation on other levels than those of all calls in training, if the samples have a similar spread in
     levels, and the inputs differ by 0.4 standard deviations or a factor of 1.5.
 
-    Data with a name such as ``val_loader`` or ``x_test`` are compared with the training by themselves.
+    Data with a name such as ``val_loader`` or ``x_test`` are compared with the training by themselves, if its inputs
+    have a small mean and spread, as after a normalisation, and theirs is at least 3 times as wide.
 
     A model that was trained by another process shows its training in the statistics of its first batch normalisation.
     Reports an evaluation, as above, if the inputs of this layer are as far from them in each call that was read.
@@ -69,11 +72,12 @@ class InputsOnAnotherScale(Rule):
 
     Known false alarms
     ------------------
-    An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
+    An evaluation far outside of the training data on purpose, such as a test of extrapolation, without another one, or
+    on data that are called ``x_test`` or the like.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
     whole numbers, and other arguments, such as states, masks and noise; data with another name than those of a plain
-    test, such as ``test_noisy``, beside an evaluation as in training; after a training on noise, mixtures or resized
-    pictures, which have no levels; points of a curve or a plane.
+    test, such as ``test_noisy``, beside an evaluation as in training; other levels beside such an evaluation, and after
+    a training on noise, mixtures or resized pictures, which have no levels; points of a curve or a plane.
 
     References
     ----------
@@ -105,8 +109,10 @@ class InputsOnAnotherScale(Rule):
                 continue
             if not self._judge(model, inputs, trained, run):
                 self._compare(model, run)
-            for some in _held_out(inputs.reads, run) if not self._drafts else ():
-                self._judge(model, Inputs(some), trained, run)
+            prepared = max(abs(trained.mean), trained.spread) <= _PREPARED
+            for some in _held_out(inputs.reads, run) if prepared and not self._drafts else ():
+                if max(Inputs(some).spread, 1e-9) >= _WIDER * trained.spread:
+                    self._judge(model, Inputs(some), trained, run)
         for (model, argument, training), inputs in run.samples.features.items():
             trained = run.samples.features.get((model, argument, True))
             varied = trained is not None and all(0 < read.spread < math.inf for read in trained.reads)
@@ -151,8 +157,9 @@ class InputsOnAnotherScale(Rule):
         trained, lines = grids(before), by_line(after)
         if len(before) < _LEAST_READS:
             return
-        named = _held_out(after, run)
-        for line in named if any_scaled_as(trained, [*lines, *named]) else lines:
+        if any_scaled_as(trained, lines):
+            return
+        for line in lines:
             for part, grid in grids(line).items():
                 chosen = [read.even for read in before if read.part == part]
                 if part in trained and grid.is_far_from(trained[part]) and 2 * sum(chosen) < len(chosen):
@@ -193,11 +200,11 @@ class InputsOnAnotherScale(Rule):
         draft.count = draft.total = len(inputs.reads)
 
 
-def _held_out(reads: list[_Read], run: Progress) -> list[list[_Read]]:
+def _held_out(reads: list[ev.InputsRead], run: Progress) -> list[list[ev.InputsRead]]:
     """Return the calls on data that are held out, as their names say and nothing else: these are to be alike."""
-    groups: dict[str, list[_Read]] = {}
+    groups: dict[str, list[ev.InputsRead]] = {}
     for read in reads:
-        name = read.given if read.loader is None else run.loader_name(read.loader)
+        name = run.loader_name(read.loader) if read.given == "*" and read.loader is not None else read.given
         if is_only_held_out(name):
             groups.setdefault(name, []).append(read)
     return list(groups.values())

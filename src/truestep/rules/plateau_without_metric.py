@@ -16,12 +16,17 @@ _LEAST_PER_STEP = 20
 _LEAST_PER_PASS = 3
 """Least number of scheduler steps, once per optimizer step and once per epoch."""
 _LEAST_COUNTED = 4
-_FALLING = frozenset({"loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl"})
+_FALLING = frozenset({
+    "loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl", "l1", "l2", "gap", "distance",
+    "diff", "kl",
+})  # fmt: skip
 _RISING = frozenset({
-    "acc", "accuracy", "f1", "auc", "auroc", "auprc", "ap", "map", "iou", "miou", "dice", "precision", "recall", "bleu",
-    "mcc", "kappa", "r2", "ndcg", "mrr", "psnr", "ssim",
+    "acc", "accuracy", "f1", "auc", "auroc", "auprc", "iou", "miou", "dice", "precision", "recall", "bleu", "mcc",
+    "kappa", "r2", "ndcg", "mrr", "psnr", "ssim",
 })  # fmt: skip
 """Words in the names of metrics that get better downwards and upwards."""
+_SHORT = frozenset({"ap", "map"})
+"""Names of average precisions, as the last word of a variable: `map` is also a function, and a map of depths."""
 
 
 @dataclass(slots=True)
@@ -48,7 +53,10 @@ class _Tally:
 
         Its name shows this, and in the end also its values.
         """
-        words = set(re.split(r"[\W_\d]+", self.name.lower()))
+        found = re.split(r"[\W_]+", self.name.lower())
+        words = {*found, *(word.rstrip("0123456789") for word in found)}
+        if "(" not in self.name and found[-1] in _SHORT:
+            words.add("precision")
         if mode == "max" and ended and self.falling and not words & _RISING:
             return f'mode is "max", and `{self.name}` falls'
         if mode == "max" and words & _FALLING and not words & _RISING:

@@ -140,6 +140,8 @@ class TrainValidationOverlap(Rule):
         self._stepped = False
         self._skipped = ""
         self._continued: list[FoldContinued] = []
+        self._copies: dict[tuple[Site | None, str], RowsEvaluated] = {}
+        """Line and table to its latest evaluation on rows that are equal to some of the training."""
         """Folds that go on with the weights of an earlier one."""
 
     def unobserved(self, run: Progress) -> str:
@@ -166,6 +168,8 @@ class TrainValidationOverlap(Rule):
                 self._called.add(event.loader)
             case LoaderStarted():
                 self._started.setdefault(event.loader, event.site)
+            case RowsEvaluated(copies=True) if is_held_out(event.table):
+                self._copies[event.site, event.table] = event
             case FoldContinued():
                 self._continued.append(event)
             case CheckSkipped(check="overlap"):
@@ -182,6 +186,9 @@ class TrainValidationOverlap(Rule):
             self._judge_folds(run)
         if event.how != "finished":
             return
+        for one in self._copies.values():
+            if _has_copies(one) and run.samples.is_seldom(one.site):
+                self._copied(one, run)
         for loader, shared in self._leaking.items():
             turning = any(_is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
             held_out = _is_held_out(shared, run) or (_leaks(shared) and is_held_out(run.loader_name(loader)))
@@ -267,8 +274,6 @@ class TrainValidationOverlap(Rule):
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
             if one.last.copies:
-                if _has_copies(one) and run.samples.is_seldom(site):
-                    self._copied(site, one, run)
                 continue
             held_out = one.last.own and is_held_out(one.last.table)
             if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
@@ -296,19 +301,18 @@ class TrainValidationOverlap(Rule):
                 key=site,
             )
 
-    def _copied(self, site: Site | None, one: Evaluation, run: Progress) -> None:
+    def _copied(self, one: RowsEvaluated, run: Progress) -> None:
         """Report an evaluation on rows that are equal to some of the training, which has rows several times."""
-        name = f" of `{one.last.table}`" if one.last.table else ""
         self.report(
-            site,
-            f"{one.hits:,} of the {one.samples:,} samples{name} are equal to samples that were trained on",
+            one.site,
+            f"{one.hits:,} of the {one.samples:,} samples of `{one.table}` are equal to samples that were trained on",
             run=run,
             label="evaluated on copies of training samples",
-            cost="rows that were repeated before the split are in both parts, and the evaluation measures memory",
-            help="split the data first, and repeat rows in the training part only",
+            cost="equal rows are in both parts of the data, and the evaluation measures memory",
+            help="remove repeated rows before the split, and repeat rows in the training part only",
             confidence=Confidence.MEDIUM,
             unit="evaluations",
-            key=site,
+            key=(one.site, one.table),
         )
 
     def _found(self, loader: int, shared: SamplesShared, run: Progress) -> None:
@@ -365,10 +369,10 @@ def _is_trained_on(one: Evaluation) -> bool:
     return inside and one.hits >= _LEAST_SHARED and one.share >= _LEAST_WHOLE_SHARE and one.samples >= _LEAST_SAMPLES
 
 
-def _has_copies(one: Evaluation) -> bool:
+def _has_copies(one: RowsEvaluated) -> bool:
     """Return True if an evaluation has many rows of the training, and many others, and lacks most of the training."""
     many = one.hits >= 2 * _LEAST_SHARED and one.hits >= _LEAST_COPIES * one.samples
-    return many and one.hits <= _LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.last.rows
+    return many and one.hits <= _LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.rows
 
 
 def _is_mixed(one: Evaluation) -> bool:

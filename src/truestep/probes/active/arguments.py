@@ -161,7 +161,7 @@ def _changed(value: Any, torch: Any) -> Iterator[Any]:
 
 def _is_triangular(value: Any, torch: Any) -> bool:
     """Return True for a causal mask, which a function can replace by a flag."""
-    if value.dim() < 2 or value.shape[-1] != value.shape[-2]:
+    if value.dim() < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
         return False
     above, right = torch.triu_indices(value.shape[-1], value.shape[-1], 1, device=value.device)
     halves = value[..., above, right], value[..., right, above]

@@ -12,6 +12,7 @@ from truestep.probes.context.values import has_values
 from truestep.seams.refs import ValuesRef
 
 _MOST_RESULTS = 8
+_ROUNDING = 1e-7
 
 
 class Pushes:
@@ -23,8 +24,9 @@ class Pushes:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._made: list[tuple[int, tuple[int, int], ValuesRef]] = []
-        """The models of the latest results, with their place in memory: a result itself can be gone after `detach`."""
+        self._made: list[tuple[int, tuple[int, int], ValuesRef, Any]] = []
+        """The models of the latest results, with their place in memory: a result itself can be gone after `detach`; and
+        two sums of their values, which the same rows in another order have too."""
 
     def origin(self, module: Any, model: int, frame: Any) -> tuple[int, bool]:
         """Return the model that made the input of another one, 0 if none did; and True for an input with its graph."""
@@ -34,16 +36,19 @@ class Pushes:
             return 0, False
         for value in (*call.args, *call.kwargs.values()):
             place = self._memory(value)
-            for other, made, ref in self._made if place else ():
-                if other != model and made == place and not ref.expired():
-                    return other, bool(value.requires_grad)
+            for other, made, ref, sums in self._made if place is not None else ():
+                if other != model and place is not None and made[1] == place[1]:
+                    same = made == place and not ref.expired()
+                    if same or self._are_alike(sums, self._sums(value)):
+                        return other, bool(value.requires_grad)
         return 0, False
 
     def returned(self, model: int, tensor: Any) -> None:
         """Record a result."""
         place = self._memory(tensor)
         if place is not None:
-            self._made = [(model, place, ValuesRef(tensor)), *self._made[: _MOST_RESULTS - 1]]
+            made = model, place, ValuesRef(tensor), self._sums(tensor)
+            self._made = [made, *self._made[: _MOST_RESULTS - 1]]
 
     def emit(self, model: int, origin: tuple[int, bool], push: Any, loss: Site | None) -> None:
         """Emit the direction of the gradient of a result."""
@@ -61,6 +66,17 @@ class Pushes:
             )
         elif origin[0]:
             self._scene.tell(ResultPushed, model=model, scored=origin[0], tracked=origin[1], loss=loss)
+
+    def _sums(self, value: Any) -> Any:
+        values = value.detach().double() if value.is_floating_point() else None
+        return None if values is None else self._scene.torch.stack([values.sum(), values.square().sum()])
+
+    @staticmethod
+    def _are_alike(one: Any, two: Any) -> bool:
+        """Return True if sums differ by rounding only."""
+        if one is None or two is None or one.device != two.device:
+            return False
+        return bool(((one - two).abs() <= _ROUNDING * two[1].abs().clamp_min(_ROUNDING)).all())
 
     def _memory(self, value: Any) -> tuple[int, int] | None:
         """Return the place of the values of a tensor in memory, and their number."""

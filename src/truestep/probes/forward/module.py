@@ -53,14 +53,14 @@ class CallSite:
         self.reads = READS_ASIDE
         """Calls without gradients with values still to be read outside of sampled steps."""
         self.loader: int | None = None
-        self.loaders = 0
-        """Loader of these calls, and number of others before it: the data of each are read."""
+        self.loaders: set[int | None] = {None}
+        """Loader of these calls, and all before it: the data of each are read."""
 
     def turn(self, loader: int | None) -> None:
         """Read calls without gradients again, on the data of another loader."""
         self.loader = loader
-        if self.loaders < _MOST_LOADERS:
-            self.loaders += 1
+        if loader not in self.loaders and len(self.loaders) <= _MOST_LOADERS:
+            self.loaders.add(loader)
             self.reads = READS_ASIDE
 
 

@@ -29,6 +29,7 @@ _LIBRARIES = frozenset({"torch", "F", "nn", "functional", "np", "numpy", "math"}
 _LOSS = re.compile(r"loss|crit|entropy|mse|nll|bce|kl_div|likelihood|objective|(^|_)(l1|l2|ce|huber)($|_)")
 _METRIC = re.compile(r"acc|metric|score|auc|iou|dice|psnr|ssim|error|rmse|mae|wer|bleu|confusion|(^|_)f1|correct")
 _CHOSEN = re.compile(r"\b(argmax|max|topk|argsort|round)\b")
+_MOVING = frozenset({"to", "cuda", "cpu", "float", "double"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 _THROUGH = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Starred, ast.GeneratorExp,
@@ -69,10 +70,38 @@ def use_of(site: Site) -> Use:
 
 
 def given_at(site: Site) -> str:
-    """Return the variable that is the first argument of the call at a site; empty for any other expression."""
+    """Return the variable that is the first argument of the call at a site; empty for any other expression.
+
+    It is "*" for a variable of the loop around the call, or a part of one, that the loop sets to no other value.
+    """
     found = call_at(site)
-    first = found[0].args[:1] if found is not None else []
-    return ast.unparse(first[0]) if first and isinstance(first[0], ast.Name | ast.Attribute | ast.Subscript) else ""
+    first = found[0].args[0] if found is not None and found[0].args else None
+    if found is None or not isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
+        return ""
+    base: ast.expr = first
+    while isinstance(base, ast.Subscript | ast.Attribute):
+        base = base.value
+    node: ast.AST = found[0]
+    while isinstance(base, ast.Name) and node in found[1] and not isinstance(node, _SCOPES):
+        node = found[1][node]
+        if isinstance(node, ast.For) and _is_named(node.target, base.id):
+            others = [one for one in source.walk(node) if isinstance(one, ast.Assign) and _is_named(one, base.id)]
+            return "*" if all(_is_moved(one.value, base.id) for one in others) else ""
+    return ast.unparse(first)
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    """Return True if a target, or the targets of an assignment, have a variable of this name."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node]
+    return any(isinstance(one, ast.Name) and one.id == name for target in targets for one in ast.walk(target))
+
+
+def _is_moved(value: ast.expr, name: str) -> bool:
+    """Return True for the same values of a variable, on another device or in another type."""
+    if isinstance(value, ast.Tuple):
+        return any(_is_moved(one, name) for one in value.elts)
+    moving = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVING
+    return moving and ast.unparse(value.func.value) == name  # type: ignore[attr-defined]
 
 
 def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:

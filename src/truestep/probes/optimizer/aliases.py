@@ -100,7 +100,7 @@ def tell_ensemble(scene: Scene, module: Any, model: int, frame: FrameType) -> No
         if around is None:
             return
         for name, value in variables(around).items():
-            held: Any = list(value.values()) if type(value) is dict else value
+            held: Any = list(value.values()) if type(value) is dict and not any(map(_is_role, value)) else value
             if type(held) not in (list, tuple) or len(held) < 2 or any(one is not module for one in held):
                 continue
             if not _MEMBERS.isdisjoint(re.split(r"[\W_\d]+", name.lower())):
@@ -109,6 +109,11 @@ def tell_ensemble(scene: Scene, module: Any, model: int, frame: FrameType) -> No
                 scene.tell(ModelAliased, model=model, site=site, **facts)
                 return
         around = around.f_back
+
+
+def _is_role(key: object) -> bool:
+    """Return True for a key that is a name, such as "last" and "best", and not a number."""
+    return isinstance(key, str) and not any(letter.isdigit() for letter in key)
 
 
 def _has_role(name: str) -> bool:

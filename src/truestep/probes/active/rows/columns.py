@@ -99,7 +99,8 @@ class TargetColumns:
             return
         try:
             with self._aside():
-                at = self._compare(made, target.detach().reshape(len(target), -1).double().cpu())
+                steps = target.shape[1] if target.dim() == 3 else 0
+                at = self._compare(made, target.detach().reshape(len(target), -1).double().cpu(), steps)
                 seen, module = self._seen.get(made.model), made.module()
                 if at is None or seen is None or module is None:
                     return
@@ -117,12 +118,15 @@ class TargetColumns:
                 TargetsCompared(model=made.model, column=at, reads=True, site=made.site, loss=site, made=line)
             )
 
-    def _compare(self, made: _Called, target: Any) -> int | None:
-        """Return the feature that is the target, after enough batches."""
+    def _compare(self, made: _Called, target: Any, steps: int) -> int | None:
+        """Return the feature that is the target, after enough batches; each of several steps has its own columns."""
         torch, model = self._scene.torch, made.model
         tables, seen = _tables(made.call, torch), self._seen.get(model)
         if seen is None:
-            found = ((path, _first(table, target)) for path, table in tables.items() if len(table) == len(target))
+            known = [(path, table) for path, table in tables.items() if len(table) == len(target)]
+            found = (
+                (path, _next_window(table, target, steps) if steps else _first(table, target)) for path, table in known
+            )
             seen = next((_Seen(path, slopes, of=of) for path, (slopes, of) in found if slopes), None)
         elif seen.path in tables and len(tables[seen.path]) == len(target) and seen.of < target.shape[1]:
             slopes = _slopes(tables[seen.path], target[:, seen.of])
@@ -198,7 +202,7 @@ def _tables(call: Call, torch: Any) -> dict[Path, Any]:
 
 def _are_targets(target: Any) -> bool:
     """Return True for one number for each row, or several numbers with decimals."""
-    several = target.dim() > 1 and target.numel() <= _MOST_TARGETS * len(target) and target.is_floating_point()
+    several = target.dim() in (2, 3) and target.numel() <= _MOST_TARGETS * len(target) and target.is_floating_point()
     return bool(target.dim() and (target.numel() == len(target) or several))
 
 
@@ -207,6 +211,19 @@ def _first(table: Any, targets: Any) -> tuple[dict[int, float], int]:
     found = [(slopes, of) for of, target in enumerate(targets.T) if (slopes := _slopes(table, target))]
     few = len(targets.T) == 1 or 2 * len(found) <= len(targets.T)
     return found[0] if found and few else ({}, 0)
+
+
+def _next_window(table: Any, targets: Any, steps: int) -> tuple[dict[int, float], int]:
+    """Return the last features of a window if they are the first step of the targets, and no other step is a feature.
+
+    Of a reconstruction, a label window or teacher forcing, more steps are.
+    """
+    wide = targets.shape[1] // steps
+    last = table.shape[1] - wide
+    found = {of: slopes for of, target in enumerate(targets.T) if (slopes := _slopes(table, target))}
+    first = steps > 2 and last > 0 and found.keys() == set(range(wide))
+    same = first and all(abs(found[of].get(last + of, 0.0) - 1) <= _OF_SLOPE for of in range(wide))
+    return ({last: found[0][last]}, 0) if same else ({}, 0)
 
 
 def _slopes(table: Any, target: Any) -> dict[int, float]:

@@ -132,9 +132,9 @@ class RowReads:
             held = arrays(scene, frames)
             found, batch = self._batch(frames, held, given) if before is None else (before, None)
             if not found:
-                if given and self.copies.tables:
+                if given:
                     self._begin()
-                    self.copies.trained(given[0])
+                    self.copies.trained(model, given[0])
                 return []
             self._inputs = found
             least = min(found, key=lambda one: one.table.rows)
@@ -255,9 +255,8 @@ class RowReads:
             held = arrays(scene, frames)
             found, _ = self._batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
-            if copies := self.copies.evaluated(given[0]):
-                name = found[0].name if found else ""
-                event = RowsEvaluated(model=model, table=name, samples=samples[0], site=site, copies=True, **copies)
+            if copies := self.copies.evaluated(model, frames, given[0]):
+                event = RowsEvaluated(model=model, samples=samples[0], site=site, copies=True, **copies)
             elif found:
                 self._evaluated_now, self._part = (frames, held, found), part
                 self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
@@ -407,10 +406,9 @@ class RowReads:
             if differ(scene.torch, keys):
                 table = Table(scene.torch, held, keys)
             elif not window:
-                self.copies.tables[id(value)] = keys
+                self.copies.met(value, keys)
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-            self.copies.tables.clear()
         self._known[id(value), window] = Ref(value), version, table
         return table
 

@@ -82,18 +82,26 @@ class CopiedRows:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self.tables: dict[int, Any] = {}
-        """Array, by its id, with many rows several times, to the keys of its rows."""
-        self._seen: dict[tuple[int, ...], set[int]] = {}
-        """Shape of a row to the keys of the rows that the training read in sampled steps."""
+        self._tables: dict[int, tuple[Ref, Any]] = {}
+        """Array, by its id, with many rows several times, to the keys of its rows; None for one that the run writes."""
+        self._seen: dict[tuple[int, tuple[int, ...]], set[int]] = {}
+        """Model and shape of a row to the keys of the rows that its training read in sampled steps."""
 
-    def trained(self, value: Any) -> None:
+    def met(self, value: Any, keys: Any) -> None:
+        """Record an array whose rows are not all different; one with other rows than before is a memory."""
+        known = self._tables.get(id(value))
+        if known is not None and known[0]() is value:
+            self._tables[id(value)] = known[0], None
+        elif len(self._tables) < _MOST_ITEMS and not differ(self._scene.torch, keys[keys != keys.mode().values]):
+            self._tables[id(value)] = Ref(value), keys
+
+    def trained(self, model: int, value: Any) -> None:
         """Record the rows of a batch that are all in such a table."""
-        keys = self._keys(value)
-        if keys is None:
-            return
-        if any(bool(self._scene.torch.isin(keys, table).all()) for table in self.tables.values()):
-            seen = self._seen.setdefault(shape_of(self._scene.torch, value)[1:], set())
+        torch = self._scene.torch
+        tables = [keys for ref, keys in self._tables.values() if keys is not None and ref() is not None]
+        keys = self._keys(value) if tables else None
+        if keys is not None and any(bool(torch.isin(keys, table).all()) for table in tables):
+            seen = self._seen.setdefault((model, shape_of(torch, value)[1:]), set())
             if len(seen) < _MOST_SEEN:
                 seen.update(keys.tolist())
 
@@ -101,26 +109,31 @@ class CopiedRows:
         """Forget the rows of a training that has ended."""
         self._seen.clear()
 
-    def evaluated(self, value: Any) -> dict[str, Any]:
-        """Return the number of rows of an evaluation that the training has read; nothing if none were recorded."""
-        seen = self._seen.get(shape_of(self._scene.torch, value)[1:])
+    def evaluated(self, model: int, frames: list[FrameType], value: Any) -> dict[str, Any]:
+        """Return the name of an array that a model is evaluated on, and the number of its rows that were trained on.
+
+        Nothing for arrays without a name, and without rows of the training that were recorded.
+        """
+        seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]))
         keys = self._keys(value) if seen else None
-        if seen is None or keys is None:
+        name = next(named(self._scene, frames, value), "") if keys is not None else ""
+        if seen is None or keys is None or not name:
             return {}
         hits = sum(key in seen for key in keys.tolist())
-        return {"hits": hits, "inside": hits, "rows": len(seen), "seen": len(seen)}
+        return {"table": name, "hits": hits, "inside": hits, "rows": len(seen), "seen": len(seen)}
 
     def _keys(self, value: Any) -> Any:
         """Return the keys of rows with several columns of measured numbers; None for others."""
-        shape = shape_of(self._scene.torch, value)
-        if len(shape) < 2 or shape[0] < _LEAST_ROWS or "float" not in str(value.dtype) or value.requires_grad:
+        shape, table = shape_of(self._scene.torch, value), as_tensor(self._scene, value)
+        if len(shape) < 2 or shape[0] < _LEAST_ROWS or table is None or table.dtype not in self._measured():
             return None
-        keys = keys_of(self._scene, value)
-        if keys is None:
-            return None
-        columns = value.detach().reshape(len(value), -1)[:, : 8 * _LEAST_MEASURED].T
-        varied = sum(len(self._scene.torch.unique(column)) >= _VARIED * len(value) for column in columns)
-        return keys if varied >= _LEAST_MEASURED else None
+        columns = table.reshape(len(table), -1)[:, : 8 * _LEAST_MEASURED].T
+        varied = sum(len(self._scene.torch.unique(column)) >= _VARIED * len(table) for column in columns)
+        return keys_of(self._scene, value) if varied >= _LEAST_MEASURED else None
+
+    def _measured(self) -> tuple[Any, ...]:
+        torch = self._scene.torch
+        return torch.float32, torch.float64, torch.float16, torch.bfloat16
 
 
 def differ(torch: Any, keys: Any) -> bool:

@@ -43,15 +43,16 @@ class Inputs:
         training = bool(module.training) and scene.torch.is_grad_enabled()
         if scene.sampling.on and not self._is_due(model, training=training):
             return
-        place = {"model": model, "training": training, "loader": scene.loader, "given": name, "site": site}
-        self._emit(given, place)
+        place = {"model": model, "training": training, "site": site}
+        origin = {"loader": scene.loader, "given": name}
+        self._emit(given, place | origin)
         if given.is_floating_point():
             self._emit_levels(given, place)
         self._axes.look(model, module, given, training, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
             argument, given = later
-            self._emit(given, place, argument)
+            self._emit(given, place | origin, argument)
 
     def _is_due(self, model: int, *, training: bool) -> bool:
         """Return True if few calls of this kind were read in this sampled step."""

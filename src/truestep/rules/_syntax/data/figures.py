@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.data.roles import Figure, figures, predicted
-from truestep.syntax import Program, Suspicion, dotted, names_in
+from truestep.syntax import Context, Program, Suspicion, dotted, names_in
 
 _PERPLEXITY = re.compile(r"(?:^|_)(?:ppl|perplexity)(?:_|$)")
 _WORD = re.compile(r"(?<![a-z])(?:ppl|perplexity)(?![a-z])")
@@ -36,6 +36,7 @@ _OF_SCORES = tuple(
     for name in ("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve", "det_curve")
 )
 """Functions that need the order of the scores, and get one threshold from decisions."""
+_SCORES = re.compile(r"(?:^|_)(?:p|probs?|probas?|scores?|logits?|preds?|outputs?|sigmoid)(?:_|$)|probabilit")
 _CONVERTED = frozenset({"astype", "int", "long", "float", "double", "bool", "numpy", "cpu", "tolist", "flatten"})
 
 
@@ -256,13 +257,19 @@ def _ranked_by_decisions(program: Program) -> Iterator[Suspicion]:
         if call.name not in _OF_SCORES or call.unpacks or given is None:
             continue
         made = program.values.origin(_unconverted(given), call.context, call.order)[0]
-        if _is_decision(program.values.origin(_unconverted(made), call.context, call.order)[0]):
+        decided = _decided(program.values.origin(_unconverted(made), call.context, call.order)[0])
+        if decided is not None and _is_score(decided, call.context, call.order, program):
             yield Suspicion(
                 call.node,
                 f"`{call.method}` gets decisions in place of scores: its curve has one point",
                 "has decisions as its scores",
                 "pass the scores or probabilities before the threshold",
             )
+
+
+def _is_score(node: ast.expr, context: Context, order: int, program: Program) -> bool:
+    """Return True for a value that is made of the result of a model, or has the name of scores."""
+    return bool(predicted(node, context, order, program)) or any(map(_SCORES.search, _texts(node)))
 
 
 def _unconverted(node: ast.expr) -> ast.expr:
@@ -272,13 +279,19 @@ def _unconverted(node: ast.expr) -> ast.expr:
     return node
 
 
-def _is_decision(node: ast.expr) -> bool:
-    """Return True for a comparison with a threshold, and for the largest class."""
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return name in ("argmax", "round")
-    orders = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
-    return isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], orders)
+def _decided(node: ast.expr) -> ast.expr | None:
+    """Return the value that is compared with a threshold, or rounded to a whole number; None for other values."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "round":
+        given = [*node.args, *(word.value for word in node.keywords)]
+        return node.func.value if not given else given[0] if len(given) == 1 and _is_called_on_module(node) else None
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Gt | ast.GtE):
+        return node.left
+    return None
+
+
+def _is_called_on_module(node: ast.Call) -> bool:
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "torch")
 
 
 def _compares_same(text: str) -> bool:
