@@ -28,7 +28,8 @@ class TargetInInput(Rule):
 
     Also reports a target of one number that is a feature of the input in every sampled batch, equal, scaled or shifted,
     if the model reads that feature, and the other features predict the target in part: a label left in the features, or
-    a window that ends with its target.
+    a window that ends with its target. Of targets for three steps or more, the first one is compared with the last step
+    of the window: the targets begin one step too early.
 
     Why it matters
     --------------
