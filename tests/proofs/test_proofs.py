@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from programs import REPOSITORY, expected, supervise
@@ -25,14 +26,16 @@ RUNS = [
 CLOCKED = {"loader-starves-training", "workers-respawned"}
 """Rules on measured time, which do not judge runs in which other programs occupied the processors."""
 
-CORRECT = [
-    pytest.param(*one.values, id=one.id, marks=[*one.marks, *([pytest.mark.program] if place % 6 else [])])
-    for place, one in enumerate(RUNS)
-]
-"""A sixth of the correct programs is for `make test`, the others for `make programs`."""
+
+def every(number: int) -> list[Any]:
+    """Return the proofs of a test: one of so many for `make test`, the others for `make programs`."""
+    return [
+        pytest.param(*one.values, id=one.id, marks=[*one.marks, *([pytest.mark.program] if place % number else [])])
+        for place, one in enumerate(RUNS)
+    ]
 
 
-@pytest.mark.parametrize(("proof", "steps"), RUNS)
+@pytest.mark.parametrize(("proof", "steps"), every(3))
 def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "bad.py"
     marked = expected(program)
@@ -45,7 +48,7 @@ def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: in
     assert run.errors == [], str(run)
 
 
-@pytest.mark.parametrize(("proof", "steps"), CORRECT)
+@pytest.mark.parametrize(("proof", "steps"), every(6))
 def test_the_correct_program_is_quiet(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "good.py"
     assert expected(program) == set()
