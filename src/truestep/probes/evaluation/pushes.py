@@ -68,8 +68,11 @@ class Pushes:
             self._scene.tell(ResultPushed, model=model, scored=origin[0], tracked=origin[1], loss=loss)
 
     def _sums(self, value: Any) -> Any:
-        values = value.detach().double() if value.is_floating_point() else None
-        return None if values is None else self._scene.torch.stack([values.sum(), values.square().sum()])
+        """Return two sums of values; None for other numbers, and on a device without double precision."""
+        if not value.is_floating_point() or value.device.type == "mps":
+            return None
+        torch, values = self._scene.torch, value.detach()
+        return torch.stack([values.sum(dtype=torch.float64), values.square().sum(dtype=torch.float64)])
 
     @staticmethod
     def _are_alike(one: Any, two: Any) -> bool:
