@@ -53,7 +53,6 @@ def compared(operation: Callable[[Tensor], Tensor], shape: tuple[int, ...] = (4,
         (lambda h: h + h.sum(0).unsqueeze(0), (4,), "sum"),
         (lambda h: h[-1], (SIZE, 4), "select"),
         (lambda h: h.sum(0), (SIZE, 4), "sum"),
-        (lambda h: h * 0 + h.sum(0).expand(SIZE, -1), (4,), "sum"),
         (lambda h: h.masked_fill(h < h.mean(1, keepdim=True), float("-inf")).softmax(1) + h.mean(0), (4,), "mean"),
     ],
 )

@@ -122,7 +122,7 @@ def mixing(first: list[_Operation], second: list[_Operation]) -> tuple[str, Site
     if [one.name for one in first] != [two.name for two in second]:
         return "", None
     for one, two in zip(first, second, strict=True):
-        if one.whole or not (one.given or one.of) or not all(map(_keep, one.given, two.given)):
+        if one.whole or not one.given or not all(map(_keep, one.given, two.given)):
             continue
         if _keep(one.made, two.made):
             continue

@@ -72,7 +72,7 @@ class Pushes:
         if not value.is_floating_point() or value.device.type == "mps":
             return None
         torch, values = self._scene.torch, value.detach()
-        return torch.stack([values.sum(dtype=torch.float64), values.square().sum(dtype=torch.float64)])
+        return torch.stack([values.sum(dtype=torch.float64), values.square().sum(dtype=torch.float64)]).cpu()
 
     @staticmethod
     def _are_alike(one: Any, two: Any) -> bool:
