@@ -9,7 +9,7 @@ from tiers import in_tiers
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
 
-@pytest.mark.parametrize("program", in_tiers(PROGRAMS, PROGRAMS[::8]))
+@pytest.mark.parametrize("program", in_tiers(PROGRAMS, PROGRAMS[::16]))
 def test_healthy_program_is_quiet(program: Path) -> None:
     run = supervise(program)
     assert run.how == "finished", str(run)
