@@ -1,9 +1,14 @@
 """Folders are rooms: small, listed in the docstring of their `__init__`, and without circles of imports."""
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 SRC = Path(__file__).parents[2] / "src"
 PACKAGE = SRC / "truestep"
@@ -58,6 +63,30 @@ def test_no_module_imports_itself_by_way_of_others():
     graph = {name: set(imported(path)) - {name} for path, name in NAMES.items()}
     assert sum(map(len, graph.values())) > 1000
     TopologicalSorter(graph).prepare()
+
+
+FIRST = """
+import importlib, json, sys
+import torch
+failed = []
+for name in sys.argv[1:]:
+    for module in [one for one in sys.modules if one.startswith("truestep")]:
+        del sys.modules[module]
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        failed.append(f"{name}: {error}")
+print(json.dumps(failed))
+"""
+
+
+@pytest.mark.program
+def test_each_probe_can_be_imported_first():
+    """The circles that the packages make are not those of single modules."""
+    names = [name for name in NAMES.values() if name.startswith("truestep.probes.")]
+    assert len(names) > 100
+    done = subprocess.run([sys.executable, "-c", FIRST, *names], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
 
 
 def test_the_docstring_of_a_room_names_its_files():

@@ -62,7 +62,7 @@ def install(scene: Scene, stack: ExitStack, *, active: bool = False) -> list[Pro
     """Install every probe, that of active checks where asked for; keep torch.compile from compiling our own frames."""
     probes = [cls(scene) for cls in all_probes()]
     if active:
-        from truestep.probes.active import ActiveProbe
+        from truestep.probes.active.probe import ActiveProbe
 
         probes.append(ActiveProbe(scene))
     for probe in probes:

@@ -18,7 +18,3 @@ result_gradients columns and samples of a result without a gradient
 unsaved          check: state in plain attributes that a state dict leaves out
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
 """
-
-from truestep.probes.active.probe import ActiveProbe
-
-__all__ = ["ActiveProbe"]
