@@ -23,7 +23,8 @@ from truestep.config import Options
 from truestep.events import CheckSkipped, SamplesShared
 from truestep.supervision import Session
 
-X, Y = torch.randn(100, 5), torch.randint(0, 2, (100,))
+DRAW = torch.Generator().manual_seed(0)
+X, Y = torch.randn(100, 5, generator=DRAW), torch.randint(0, 2, (100,), generator=DRAW)
 TABLE = TensorDataset(X, Y)
 
 
