@@ -23,7 +23,7 @@ from truestep.config import Options
 from truestep.events import CheckSkipped, SamplesShared
 from truestep.supervision import Session
 
-DRAW = torch.Generator().manual_seed(0)
+DRAW = torch.Generator().manual_seed(1)  # no rounded rows are equal by chance
 X, Y = torch.randn(100, 5, generator=DRAW), torch.randint(0, 2, (100,), generator=DRAW)
 TABLE = TensorDataset(X, Y)
 
