@@ -4,6 +4,8 @@ import io
 import multiprocessing
 import os
 import random
+import sys
+import types
 
 import datasets
 import numpy as np
@@ -265,7 +267,9 @@ def test_stop_iteration_in_a_data_set_does_not_end_the_epoch_quietly(dataset):
         list(Loader(dataset(StopIteration()), batch_size=4))
 
 
-def test_spawned_workers_give_the_same():
+def test_spawned_workers_give_the_same(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))  # that of another test has no spec
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
     loader = Loader(Noisy(), batch_size=12, shuffle=True, num_workers=1, multiprocessing_context="spawn")
     assert samples(loader) == samples(Loader(Noisy(), batch_size=12, shuffle=True))
     loader.close()
