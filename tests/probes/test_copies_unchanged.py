@@ -86,5 +86,10 @@ def test_ensembles_of_several_models_and_of_draws_of_one_are_not() -> None:
     assert not ensemble(lambda net: [nn.Sequential(net, nn.Dropout(0.1))] * 3, eval=False)
 
 
+def test_names_of_roles_in_a_dict_are_not_members_of_an_ensemble() -> None:
+    assert not ensemble(lambda net: {"last": net, "best": net})
+    assert len(ensemble(lambda net: {"net_0": net, "net_1": net})) == 1
+
+
 def test_the_mode_is_not_asked_of_models_without_layers_that_depend_on_it() -> None:
     assert len(ensemble(lambda net: [net] * 3, eval=False)) == 1

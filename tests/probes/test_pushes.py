@@ -82,6 +82,7 @@ def test_the_rows_of_a_result_in_another_order_are_those_of_its_model() -> None:
     maker, judge = nn.Linear(3, 5), nn.Linear(5, 1)
     optimizer = torch.optim.SGD([*maker.parameters(), *judge.parameters()], lr=0.01)
     with capture_events() as events:
+        judge(torch.randn(16, 5))  # sums are taken once a second model is known
         made = maker(torch.randn(16, 3)).detach()
         judge(made[torch.randperm(16)]).sum().backward()
         optimizer.step()

@@ -133,6 +133,11 @@ def test_names_with_these_words_that_fall_are_quiet(name):
     assert named(name) == []
 
 
+@pytest.mark.parametrize("name", ["gap", "class_distance", "improvement_diff"])
+def test_names_that_can_be_to_fall_or_to_rise_are_quiet(name):
+    assert named(name) + named(name, mode="max") == []
+
+
 def test_the_number_of_the_epoch_is_found():
     (finding,) = named("epoch", metric="count")
     assert finding.message == "ReduceLROnPlateau was stepped with a count instead of a metric"

@@ -146,7 +146,7 @@ class Samples(Account[_Key]):
                 self._others = True
             case ev.LoaderUnread():
                 self.unread.append(event)
-            case ev.RowsEvaluated():
+            case ev.RowsEvaluated(copies=False):
                 if event.site not in self._since:
                     self._since.add(event.site)
                     before = self.evaluations.get(event.site)

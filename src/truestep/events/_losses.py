@@ -109,9 +109,6 @@ class PartnersScored(Event):
 class PaddingRead(Event):
     """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
 
-    labels: bool = False
-    """Whether the targets are labels of tokens, from another vocabulary: `index` is the label of all padding."""
-
     absent: ClassVar[str] = "no cross entropy after an embedding with a padding index"
     kind: str
     site: Site | None = None
@@ -121,6 +118,8 @@ class PaddingRead(Event):
     """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
     alone: bool = False
     """Whether no other target counts, although there are others: a mask by hand left them out."""
+    labels: bool = False
+    """Whether the targets are labels of tokens, from another vocabulary: `index` is the label of all padding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -111,7 +111,7 @@ class InputsOnAnotherScale(Rule):
                 self._compare(model, run)
             prepared = max(abs(trained.mean), trained.spread) <= _PREPARED
             for some in _held_out(inputs.reads, run) if prepared and not self._drafts else ():
-                if max(Inputs(some).spread, 1e-9) >= _WIDER * trained.spread:
+                if Inputs(some).spread >= _WIDER * trained.spread:
                     self._judge(model, Inputs(some), trained, run)
         for (model, argument, training), inputs in run.samples.features.items():
             trained = run.samples.features.get((model, argument, True))
@@ -155,9 +155,7 @@ class InputsOnAnotherScale(Rule):
         """Report inputs that were scaled in another way, as the distances of their levels show."""
         before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
         trained, lines = grids(before), by_line(after)
-        if len(before) < _LEAST_READS:
-            return
-        if any_scaled_as(trained, lines):
+        if len(before) < _LEAST_READS or any_scaled_as(trained, lines):
             return
         for line in lines:
             for part, grid in grids(line).items():

@@ -105,8 +105,8 @@ class LossMaximised(Rule):
 
     Also follows models that score the results of another one with one number for each sample. Reports two models that
     are trained in turns if both losses always move these scores in the same direction, while the scores of other
-    samples are moved back: the labels of one loss are exchanged, and the models do not oppose each other. The results
-    of that model in another order are no other samples: such models can cooperate.
+    samples are moved back: the labels of one loss are exchanged, and the models do not oppose each other. If the other
+    samples are the results of that model in another order, nothing is reported: such models can cooperate.
 
     Why it matters
     --------------

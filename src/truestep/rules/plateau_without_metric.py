@@ -16,15 +16,14 @@ _LEAST_PER_STEP = 20
 _LEAST_PER_PASS = 3
 """Least number of scheduler steps, once per optimizer step and once per epoch."""
 _LEAST_COUNTED = 4
-_FALLING = frozenset({
-    "loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl", "l1", "l2", "gap", "distance",
-    "diff", "kl",
-})  # fmt: skip
+_FALLING = frozenset({"loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl"})
 _RISING = frozenset({
     "acc", "accuracy", "f1", "auc", "auroc", "auprc", "iou", "miou", "dice", "precision", "recall", "bleu", "mcc",
     "kappa", "r2", "ndcg", "mrr", "psnr", "ssim",
 })  # fmt: skip
 """Words in the names of metrics that get better downwards and upwards."""
+_EITHER = frozenset({"l1", "l2", "gap", "distance", "diff", "kl"})
+"""Words beside which a rising metric can be one that falls; by themselves they are to fall or to rise."""
 _SHORT = frozenset({"ap", "map"})
 """Names of average precisions, as the last word of a variable: `map` is also a function, and a map of depths."""
 
@@ -61,7 +60,7 @@ class _Tally:
             return f'mode is "max", and `{self.name}` falls'
         if mode == "max" and words & _FALLING and not words & _RISING:
             return f'mode is "max", and `{self.name}` is to fall'
-        if mode == "min" and words & _RISING and not words & _FALLING:
+        if mode == "min" and words & _RISING and not words & (_FALLING | _EITHER):
             return f'mode is "min", and `{self.name}` is to rise'
         return ""
 

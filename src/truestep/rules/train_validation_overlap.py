@@ -273,8 +273,6 @@ class TrainValidationOverlap(Rule):
         evaluations = run.samples.evaluations
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
-            if one.last.copies:
-                continue
             held_out = one.last.own and is_held_out(one.last.table)
             if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
                 continue

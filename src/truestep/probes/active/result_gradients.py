@@ -172,17 +172,17 @@ class ResultGradients:
 
     def _read(self, one: _Followed, alive: Any, loss: Site | None) -> None:
         alive = alive.cpu()
-        each, alive = alive, alive.any(1) if alive.dim() == 3 else alive
+        each = alive.flatten(1)
+        alive = alive.any(1) if alive.dim() == 3 else alive
         rows, columns = alive.any(1), alive.any(0)
         if one.given is not None and one.leaning is not None:
             self._chosen.trained(one.model, one.given, rows, one.leaning.on_cpu(), loss)
         count = int(rows.sum())
         dead = _dead(alive)
         own = bool(dead) and self._is_own(one.module(), columns, dead)
-        if not dead and each.dim() == 3 and (parts := _dead(each.flatten(1))):
+        if not dead and (parts := _dead(each)) and self._is_own(one.module(), each.any(0), parts):
             # Positions share their weights, unless one layer makes the numbers of all of them.
-            if self._is_own(one.module(), each.flatten(1).any(0), parts):
-                columns, dead, own = each.flatten(1).any(0), parts, True
+            columns, dead, own = each.any(0), parts, True
         unused = _ranges(rows) if one.batch and count >= _LEAST_ROWS and 2 * count <= len(rows) else ()
         key = one.model, one.part
         if not (dead or unused) and key in self._told and not self._told[key]:

@@ -24,6 +24,7 @@ class Pushes:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._models: set[int] = set()
         self._made: list[tuple[int, tuple[int, int], ValuesRef, Any]] = []
         """The models of the latest results, with their place in memory: a result itself can be gone after `detach`; and
         two sums of their values, which the same rows in another order have too."""
@@ -36,19 +37,20 @@ class Pushes:
             return 0, False
         for value in (*call.args, *call.kwargs.values()):
             place = self._memory(value)
-            for other, made, ref, sums in self._made if place is not None else ():
-                if other != model and place is not None and made[1] == place[1]:
-                    same = made == place and not ref.expired()
-                    if same or self._are_alike(sums, self._sums(value)):
-                        return other, bool(value.requires_grad)
+            likely = [one for one in self._made if place is not None and one[0] != model and one[1][1] == place[1]]
+            sums = self._sums(value) if likely else None
+            for other, made, ref, known in likely:
+                if (made == place and not ref.expired()) or _are_alike(known, sums):
+                    return other, bool(value.requires_grad)
         return 0, False
 
     def returned(self, model: int, tensor: Any) -> None:
         """Record a result."""
+        self._models.add(model)
         place = self._memory(tensor)
         if place is not None:
-            made = model, place, ValuesRef(tensor), self._sums(tensor)
-            self._made = [made, *self._made[: _MOST_RESULTS - 1]]
+            sums = self._sums(tensor) if len(self._models) > 1 else None  # one model has no other one before it
+            self._made = [(model, place, ValuesRef(tensor), sums), *self._made[: _MOST_RESULTS - 1]]
 
     def emit(self, model: int, origin: tuple[int, bool], push: Any, loss: Site | None) -> None:
         """Emit the direction of the gradient of a result."""
@@ -74,18 +76,18 @@ class Pushes:
         torch, values = self._scene.torch, value.detach()
         return torch.stack([values.sum(dtype=torch.float64), values.square().sum(dtype=torch.float64)]).cpu()
 
-    @staticmethod
-    def _are_alike(one: Any, two: Any) -> bool:
-        """Return True if sums differ by rounding only."""
-        if one is None or two is None or one.device != two.device:
-            return False
-        return bool(((one - two).abs() <= _ROUNDING * two[1].abs().clamp_min(_ROUNDING)).all())
-
     def _memory(self, value: Any) -> tuple[int, int] | None:
         """Return the place of the values of a tensor in memory, and their number."""
         if type(value) is not self._scene.torch.Tensor or not has_values(value) or not value.numel():
             return None
         return int(value.data_ptr()), int(value.numel())
+
+
+def _are_alike(one: Any, two: Any) -> bool:
+    """Return True if sums differ by rounding only."""
+    if one is None or two is None:
+        return False
+    return bool(((one - two).abs() <= _ROUNDING * two[1].abs().clamp_min(_ROUNDING)).all())
 
 
 def push(torch: Any, gradient: Any) -> Any:

@@ -69,6 +69,7 @@ def use_of(site: Site) -> Use:
     return Use(how, bool(how) and ends.isdisjoint({"differentiated", "passed on"}))
 
 
+@functools.lru_cache(maxsize=512)
 def given_at(site: Site) -> str:
     """Return the variable that is the first argument of the call at a site; empty for any other expression.
 

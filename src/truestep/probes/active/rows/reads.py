@@ -255,13 +255,14 @@ class RowReads:
             held = arrays(scene, frames)
             found, _ = self._batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
-            if copies := self.copies.evaluated(model, frames, given[0]):
-                event = RowsEvaluated(model=model, samples=samples[0], site=site, copies=True, **copies)
-            elif found:
+            copies = self.copies.evaluated(model, frames, given[0])
+            if found:
                 self._evaluated_now, self._part = (frames, held, found), part
                 self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
+        if copies:
+            scene.emit(RowsEvaluated(model=model, samples=samples[0], site=site, copies=True, **copies))
         return frames, found
 
     def _evaluated(

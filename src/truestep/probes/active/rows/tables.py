@@ -89,8 +89,9 @@ class CopiedRows:
 
     def met(self, value: Any, keys: Any) -> None:
         """Record an array whose rows are not all different; one with other rows than before is a memory."""
+        self._tables = {key: one for key, one in self._tables.items() if one[0]() is not None}
         known = self._tables.get(id(value))
-        if known is not None and known[0]() is value:
+        if known is not None:
             self._tables[id(value)] = known[0], None
         elif len(self._tables) < _MOST_ITEMS and not differ(self._scene.torch, keys[keys != keys.mode().values]):
             self._tables[id(value)] = Ref(value), keys
@@ -98,7 +99,7 @@ class CopiedRows:
     def trained(self, model: int, value: Any) -> None:
         """Record the rows of a batch that are all in such a table."""
         torch = self._scene.torch
-        tables = [keys for ref, keys in self._tables.values() if keys is not None and ref() is not None]
+        tables = [keys for _, keys in self._tables.values() if keys is not None]
         keys = self._keys(value) if tables else None
         if keys is not None and any(bool(torch.isin(keys, table).all()) for table in tables):
             seen = self._seen.setdefault((model, shape_of(torch, value)[1:]), set())

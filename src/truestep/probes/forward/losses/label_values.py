@@ -51,12 +51,11 @@ class Targets:
                 if own or kind == "binary_cross_entropy_with_logits":
                     event = _probabilities(scene.torch, kind, site, target, swapped, logarithms)
             elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
-                ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
-                event = self._padding(kind, site, input, target, ignored)
+                event = self._padding(kind, site, input, target, ignored_index(args, kwargs))
         if event is not None:
             scene.emit(event)
 
-    def _padding(self, kind: str, site: Site | None, input: Any, target: Any, ignored: list[int]) -> Event | None:
+    def _padding(self, kind: str, site: Site | None, input: Any, target: Any, ignored: int) -> Event | None:
         if input.dim() != target.dim() + 1 or target.dim() not in (1, 2):
             return None
         embedding = embedding_behind(input.grad_fn, int(input.shape[1]))
@@ -66,10 +65,10 @@ class Targets:
                 self._without.add((kind, id(site)))
                 return None
             label, share = labelled
-            share = 0 if label in (ignored or [-100]) else share
+            share = 0 if label == ignored else share
             return PaddingRead(kind=kind, site=site, index=label, share=share, labels=True)
         index, shape = embedding
-        share = 0 if index in ignored else padding_share(target.detach(), index, shape)
+        share = 0 if index == ignored else padding_share(target.detach(), index, shape)
         return PaddingRead(kind=kind, site=site, index=index, share=share)
 
 
