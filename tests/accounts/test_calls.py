@@ -1,6 +1,6 @@
 """The account of calls on hand-built events: purpose and mode of each line that calls a model."""
 
-from truestep.events import BackwardEnded, GradientsTaken, ModelCalled, ModelMet, Site
+from truestep.events import BackwardEnded, DrawsCompared, GradientsTaken, ModelCalled, ModelMet, Site
 from truestep.rules import Progress
 
 TRAIN, EVALUATE = Site("train.py", 20, 8), Site("train.py", 41, 8)
@@ -110,6 +110,13 @@ def test_dropout_in_evaluation():
 def test_dropout_that_is_never_on():
     off = ModelCalled(model=1, site=TRAIN, training=False, frozen_sensitive=True)
     assert text(*[off, MADE] * 4, name="randomness") == "dropout off throughout"
+
+
+def test_draws_in_eval_mode_that_are_no_dropout_layer():
+    epoch = [*STEP * 10, SCORED, DrawsCompared(model=1, differ=True, site=EVALUATE)]
+    assert text(*epoch * 3, name="randomness") == "dropout in training, random draws in eval mode too"
+    samples = [ModelMet(model=1), ModelCalled(model=1), MADE, DrawsCompared(model=1, differ=True)]
+    assert account(*samples).randomness.entry().text == "random draws in eval mode"
 
 
 def test_a_model_without_dropout_has_no_entry():

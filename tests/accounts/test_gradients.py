@@ -158,3 +158,11 @@ def test_the_first_passes_of_a_later_model_at_the_same_line_belong_to_its_optimi
     step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
     facts = line(BUILT, *[first, NOTHING, MADE, USED, CLEARED_USED] * 3, SECOND, MADE, step, later, MADE, step)
     assert (facts.made, facts.used, facts.wasted) == (5, 5, 0)
+
+
+def test_passes_of_a_later_model_do_not_wait_for_the_optimizer_of_the_one_before():
+    first, later = TapeRead(site=LINE, reached=(1, 2)), TapeRead(site=LINE, reached=(3,))
+    cleared = GradientsZeroed(site=ZERO, optimizer=2, fresh=1, observed=1)
+    step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
+    facts = line(BUILT, *[first, NOTHING, MADE, USED] * 3, SECOND, *[later, MADE, cleared] * 4, later, MADE, step)
+    assert (facts.used, facts.discarded) == (4, {ZERO: 4})

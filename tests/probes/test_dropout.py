@@ -11,6 +11,8 @@ from torch.nn.functional import dropout as drop
 from truestep.events import BackwardEnded, Event, ModelCalled, Site
 from truestep.testing import capture_events
 
+KEYWORD = "keyword beside one that follows"
+
 
 def noted(net: nn.Module) -> list[Site | None]:
     """Train a net for a step, evaluate it twice; return the events of the evaluations."""
@@ -29,6 +31,10 @@ def noted(net: nn.Module) -> list[Site | None]:
 
 def calls(events: list[Event]) -> list[ModelCalled]:
     return [event for event in events if isinstance(event, ModelCalled)]
+
+
+def always_on(x: torch.Tensor) -> torch.Tensor:
+    return F.dropout(x, 0.5, training=True)
 
 
 class Net(nn.Module):
@@ -53,7 +59,9 @@ class Net(nn.Module):
             case "in place":
                 return torch.nn.functional.dropout(self.layer(x).relu() + 1, 0.5, inplace=True)
             case "keyword":
-                return F.dropout(self.layer(x), 0.5, training=True)
+                return always_on(self.layer(x))
+            case kind if kind == KEYWORD:
+                return F.dropout(F.dropout(self.layer(x), 0.2, training=True), 0.5, training=self.training)
             case "position":
                 return F.dropout(self.layer(x), 0.5, True)
             case "follows":
@@ -74,7 +82,7 @@ class Net(nn.Module):
                 return self.module(self.layer(x))
 
 
-@pytest.mark.parametrize("kind", ["default", "imported", "longer", "feature", "in place"])
+@pytest.mark.parametrize("kind", ["default", "imported", "longer", "feature", "in place", KEYWORD])
 def test_dropout_that_is_not_given_the_mode_is_noted(kind: str) -> None:
     one, two, with_gradients = noted(Net(kind))
     assert one is not None

@@ -307,3 +307,15 @@ def test_steps_after_one_that_raised_are_seen() -> None:
                 continue
             optimizer.step()
     assert len(steps(events)) == 3
+
+
+def test_parameters_that_never_get_a_gradient_do_not_make_steps_without_one() -> None:
+    """Between sampled steps two parameters are examined, and those of the last layer have no gradient."""
+    with capture_events() as events:
+        model = nn.Sequential(nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(64):
+            optimizer.zero_grad()
+            model[0](X).pow(2).mean().backward()
+            optimizer.step()
+    assert all(step.fresh for step in steps(events))

@@ -13,6 +13,7 @@ from truestep.testing import capture_events
 
 MODEL = nn.Linear(4, 1)
 X = torch.ones(8, 4)
+OTHER = nn.Linear(4, 1)
 
 
 def reads(train):
@@ -30,6 +31,20 @@ def penalty_of(out):
 def detached():
     out = MODEL(X)
     loss = out.mean() + (0.1 * out.square().mean()).detach()
+    loss.backward()
+
+
+def beside_a_comparison():
+    out, wanted = MODEL(X), X[:, :1] > 0.5
+    loss = out.mean()
+    loss = loss + (0.1 * (out - wanted.float()).square().mean()).detach()
+    loss.backward()
+
+
+def of_another_part():
+    """The optimizer of the model holds the other part as well."""
+    torch.optim.SGD([*MODEL.parameters(), *OTHER.parameters()], lr=0.1)
+    loss = MODEL(X).mean() + (0.1 * OTHER(X).square().mean()).detach()
     loss.backward()
 
 
@@ -122,6 +137,8 @@ def without_create_graph():
         (of_a_model_on_detached_input, ".detach()", ""),
         (without_create_graph, "", "penalty"),
         (detached, ".detach()", ""),
+        (beside_a_comparison, ".detach()", ""),
+        (of_another_part, ".detach()", ""),
         (by_function, "", "extra"),
         (in_a_block, "torch.no_grad()", "extra"),
         (as_a_number, ".item()", ""),

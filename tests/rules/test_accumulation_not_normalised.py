@@ -85,6 +85,12 @@ def test_gradients_divided_before_the_step_are_quiet():
     assert judge(AccumulationNotNormalised, [SGD, *WINDOW * 3, *MICRO, measured(0.97), STEPPED]) == []
 
 
+def test_one_window_of_noise_does_not_hide_the_others():
+    windows = [[*MICRO, measured(ratio), STEPPED] for ratio in (3.2, 3.4, 3.1, 1.2)]
+    (finding,) = judge(AccumulationNotNormalised, [SGD, *windows[0], *windows[1], *windows[2], *windows[3]])
+    assert finding.seen.count == 4
+
+
 def test_several_losses_of_one_batch_are_quiet():
     assert judge(AccumulationNotNormalised, [SGD, *[DRAWN, BACK, ONTO, ONTO, STEPPED] * 3]) == []
     other = BackwardEnded(site=STEP, observed=2, written=2, onto_fresh=2, loader=1)

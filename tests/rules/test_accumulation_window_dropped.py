@@ -43,6 +43,17 @@ def test_cleared_windows_are_found_at_the_step():
     assert (finding.seen.count, finding.seen.unit) == (3, "epochs")
 
 
+def test_a_first_window_of_one_batch_does_not_hide_the_rest():
+    epoch = [STARTED, *FIRST, STEPPED, *FIRST, *MORE * 3, STEPPED, *FIRST, *MORE, ENDED, CLEARED]
+    (finding,) = judged(*epoch * 4)
+    assert "last 2 of the 7 batches" in finding.message
+
+
+def test_a_first_window_of_one_batch_that_gets_the_rest_is_quiet():
+    later = [STARTED, *MORE, STEPPED, *FIRST, *MORE * 3, STEPPED, *FIRST, *MORE, ENDED]
+    assert judged(STARTED, *FIRST, STEPPED, *FIRST, *MORE * 3, STEPPED, *FIRST, *MORE, ENDED, *later * 4) == []
+
+
 def test_gradients_cleared_by_hand_are_seen_at_the_next_backward():
     (finding,) = judged(*EPOCH * 4)
     assert finding.primary.site == STEP

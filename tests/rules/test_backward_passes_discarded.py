@@ -38,6 +38,15 @@ def test_a_line_search_of_varying_length_is_quiet():
     assert judge(BackwardPassesDiscarded, events) == []
 
 
+def test_a_step_behind_loops_of_different_length_is_found():
+    events = [BUILT]
+    for batches in (15, 4, 15, 4):
+        events += [MADE, CLEARED] * batches + [MADE, USED, CLEARED]
+    (finding,) = judge(BackwardPassesDiscarded, events)
+    assert (finding.primary.site, finding.seen.count, finding.seen.total) == (ZERO, 38, 42)
+    assert "up to 15 backward passes" in finding.message
+
+
 def test_a_line_that_is_discarded_as_a_whole_is_quiet():
     other = BackwardEnded(site=Site("train.py", 60, 8), observed=2, written=2)
     assert judge(BackwardPassesDiscarded, [BUILT, *[other, CLEARED, MADE, USED] * 10]) == []

@@ -57,6 +57,12 @@ def test_a_schedule_that_ends_with_the_run_has_low_confidence():
     assert finding.confidence is Confidence.LOW
 
 
+def test_a_plateau_that_gets_its_metric_at_two_lines_is_found():
+    epoch = [*TRAIN, *EVALUATE, step(INNER, after=2, metric="float"), step(OUTER, metric="float")]
+    (finding,) = judge(SchedulerSteppedTwice, [*MET, *epoch * 4])
+    assert (finding.primary.site, finding.related[0].site, finding.seen.count) == (OUTER, INNER, 4)
+
+
 @pytest.mark.parametrize(
     "healthy",
     [

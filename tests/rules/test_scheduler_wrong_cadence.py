@@ -4,6 +4,7 @@ from truestep.events import (
     BackwardEnded,
     BatchDrawn,
     LearningRateRead,
+    LoaderEnded,
     LoaderMet,
     LoaderStarted,
     OptimizerBuilt,
@@ -50,6 +51,15 @@ def test_a_cosine_of_epochs_stepped_per_batch_is_found_within_the_first_epoch():
     assert (finding.seen.count, finding.seen.unit) == (64, "scheduler steps")
     assert finding.cost == "in 64 steps through a schedule of 10, the lr began to rise 3 times"
     assert "sched.step()" in finding.help
+
+
+def test_a_loader_that_is_begun_for_each_batch_does_not_count_epochs():
+    other = [LoaderStarted(loader=2), BatchDrawn(loader=2)]
+    step = [BatchDrawn(loader=1), *other, BackwardEnded(loader=2, written=1), STEPPED, PER_STEP]
+    epoch = [LoaderStarted(loader=1), *step * 10, LoaderEnded(loader=1)]
+    met = [OPTIMIZER, schedule("CosineAnnealingLR", horizon=6), LoaderMet(loader=1, batches=10)]
+    (finding,) = judge(SchedulerWrongCadence, [*met, LoaderMet(loader=2, batches=11), *epoch * 6])
+    assert finding.confidence is Confidence.HIGH
 
 
 def test_a_cosine_of_more_epochs_than_batches_is_found_at_the_end():

@@ -327,13 +327,6 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no step of a schedule without a metric",
     ),
     (
-        "scheduler-stepped-twice",
-        "a plateau",
-        [*MET, PLATEAU, *[*step(), scheduled(metric="float")] * 9],
-        "finished",
-        "no step of a schedule without a metric",
-    ),
-    (
         "scheduler-wrong-cadence",
         "a plateau",
         [*MET, PLATEAU, *[*step(), scheduled(metric="float")] * 9],

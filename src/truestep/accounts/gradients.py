@@ -110,6 +110,8 @@ class Gradients(Account[_Key]):
                 read = event.read or not all(map(self._is_trained, event.reached))
                 self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
                 reached = self._reached.setdefault(event.site, set())
+                if event.reached and not event.opaque and reached.isdisjoint(event.reached):
+                    reached.clear()  # a fresh model in place of the one before: its optimizer is at work no more
                 reached.update(event.reached, (0,) if event.opaque else ())
                 owners = (self.objects.held_by.get(number, ()) for number in reached)
                 owned = set() if 0 in reached else set().union(*owners)

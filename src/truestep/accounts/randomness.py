@@ -5,10 +5,11 @@ from __future__ import annotations
 from truestep.accounts._account import Account, Entry, line_of
 from truestep.accounts.calls import Calls
 from truestep.accounts.run_objects import Objects
-from truestep.events import Event, ModelCalled, Site
+from truestep.events import DrawsCompared, Event, ModelCalled, Site
 
 _Key = tuple[int, Site | None, str]
-"""Model, line, and the way in which dropout ran: "layers", "function", "off" (layers in eval mode)."""
+"""Model, line, and the way in which dropout ran: "layers", "function", "off" (layers in eval mode), or "drawn" (a copy
+in eval mode gave another result with another seed)."""
 _STATISTICS = ("BatchNorm", "SyncBatchNorm", "InstanceNorm", "LazyBatchNorm", "LazyInstanceNorm")
 _WORDS = {"training": "training", "evaluation": "evaluation", "step": "calls between steps", "fixed": "fixed models"}
 
@@ -38,6 +39,8 @@ class Randomness(Account[_Key]):
 
     def note(self, event: Event) -> None:
         """Enter an event."""
+        if isinstance(event, DrawsCompared) and event.differ:
+            self.tally.add((event.model, event.site, "drawn"))
         if not isinstance(event, ModelCalled):
             return
         if event.dropout is not None:
@@ -52,8 +55,9 @@ class Randomness(Account[_Key]):
         drawing = self._drawing()
         on = self._places(("layers", "function"), drawing)
         off = self._places(("off",), drawing)
+        drawn = any(way == "drawn" for _, _, way in self.tally)
         if not on and not off:
-            return None
+            return Entry("random draws in eval mode", {"dropout": []}) if drawn else None
         facts = {
             "dropout": [
                 {"model": self.objects.model_name(model), "site": line_of(site), "by": way, "calls": self.tally[key]}
@@ -65,6 +69,8 @@ class Randomness(Account[_Key]):
         if not on:
             return Entry("dropout off throughout", facts)
         names = [_WORDS[purpose] for purpose in _WORDS if purpose in on]
+        if names == ["training"] and drawn:
+            return Entry("dropout in training, random draws in eval mode too", facts)
         if names == ["training"]:
             return Entry("dropout in training only" if off - on else "dropout in training", facts)
         return Entry(f"dropout in {' and '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}", facts)
@@ -72,7 +78,7 @@ class Randomness(Account[_Key]):
     def _drawing(self) -> set[int]:
         """Return the models with layers, or functions, that draw random numbers in train mode."""
         layers = {model for model, met in self.objects.models.items() if any(map(draws, met.sensitive))}
-        return layers | {model for model, _, way in self.tally if way != "off"}
+        return layers | {model for model, _, way in self.tally if way not in ("off", "drawn")}
 
     def _places(self, ways: tuple[str, ...], models: set[int]) -> set[str]:
         purposes = self._calls.purposes()

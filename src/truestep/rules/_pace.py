@@ -54,14 +54,12 @@ class RunCounts:
         self._loader: int | None = None
         self._passes: dict[int, int] = {}
         self._drawn: dict[int, int] = {}
-        self._ended: set[int] = set()
+        self._ends: dict[int, int] = {}
 
     def observe(self, event: Event, run: Progress) -> None:
         """Update the counters with one event."""
         if isinstance(event, BackwardEnded) and not event.in_step:
-            self._loader = event.loader
-        elif isinstance(event, LoaderEnded):
-            self._ended.add(event.loader)
+            self._trained_on(event.loader)
         elif isinstance(event, SchedulerStepped):
             pace = self.paces.get(event.scheduler)
             if pace is None:
@@ -77,10 +75,19 @@ class RunCounts:
                 self.updates[event.optimizer] = self.updates.get(event.optimizer, 0) + times
             case LoaderStarted():
                 self._passes[event.loader] = self._passes.get(event.loader, 0) + times
+            case LoaderEnded():
+                self._ends[event.loader] = self._ends.get(event.loader, 0) + times
             case BatchDrawn():
                 self._drawn[event.loader] = self._drawn.get(event.loader, 0) + times
             case SchedulerStepped():
                 self.paces[event.scheduler].add(event, times)
+
+    def _trained_on(self, loader: int | None) -> None:
+        """Follow the passes over a loader; over another one that is read whole, if it is begun for each batch."""
+        self._loader = loader
+        if loader is not None and self._passes.get(loader, 0) > 2 * self._ends.get(loader, 0) + 1:
+            whole = [one for one, ends in self._ends.items() if 2 * ends + 1 >= self._passes.get(one, 0)]
+            self._loader = max(whole, key=lambda one: self._drawn.get(one, 0), default=loader)
 
     @property
     def passes(self) -> int:
@@ -99,7 +106,7 @@ class RunCounts:
         met = run.loaders.get(self._loader)
         if met is not None and met.batches:
             return met.batches
-        return self._drawn.get(self._loader, 0) // max(1, self.passes) if self._loader in self._ended else 0
+        return self._drawn.get(self._loader, 0) // max(1, self.passes) if self._loader in self._ends else 0
 
     def often(self, pace: ScheduleCounts, run: Progress) -> bool:
         """Return True if the schedule is stepped many times within each pass over the data."""

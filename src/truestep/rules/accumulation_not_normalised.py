@@ -91,6 +91,8 @@ class AccumulationNotNormalised(Rule):
         """Optimizer and backward to the number of such windows, and the step of the first."""
         self._ratios: dict[int, tuple[float, int, int]] = {}
         """Optimizer to the latest ratio measured in such a window, the window's number of backwards, and the step."""
+        self._measured: dict[int, tuple[float, int]] = {}
+        """Optimizer to the sum of all ratios and their number. Single ones fall once the gradients are noise."""
         self._aligned: dict[tuple[int, Site | None], int] = {}
         """Optimizer and backward without a loader to the number of windows with gradients in one direction."""
         self._accumulates = self._judged = False
@@ -121,6 +123,8 @@ class AccumulationNotNormalised(Rule):
                 self._clipped = True
             case ev.WindowMeasured():
                 self._ratios[event.optimizer] = (event.ratio, event.backwards, run.step)
+                total, number = self._measured.get(event.optimizer, (0.0, 0))
+                self._measured[event.optimizer] = total + event.ratio, number + 1
             case ev.OptimizerStepped():
                 self._step(event, run)
                 self._open()
@@ -145,6 +149,10 @@ class AccumulationNotNormalised(Rule):
         self._aligned[key] = self._aligned.get(key, 0) + (share >= _ALIGNED)
         return self._aligned[key] >= _LEAST_ALIGNED and len(self._backwards) == 1
 
+    def _mean_ratio(self, optimizer: int) -> float:
+        total, number = self._measured.get(optimizer, (0.0, 1))
+        return total / number
+
     def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
         built = run.optimizers.get(event.optimizer)
         indifferent = built is None or built.scale_free
@@ -164,7 +172,7 @@ class AccumulationNotNormalised(Rule):
                 continue
             past, first = self._windows.get(key, (0, run.step))
             self._windows[key] = (windows, first) = (past + 1, first)
-            if 0 < ratio < _SUMMED:
+            if 0 < self._mean_ratio(event.optimizer) < _SUMMED:
                 self.withdraw(key)
             elif windows >= _LEAST_WINDOWS:
                 new = key not in self._drafts

@@ -20,6 +20,8 @@ class _Windows:
     """The loader of the latest window."""
     size: int = 0
     """Batches in a window."""
+    early: int = 0
+    """Batches of the first window of each epoch, where it is smaller than the others: 1 for ``number % 4 == 0``."""
     regular: bool = True
     """Whether all windows had the same size, and the rest of an epoch never got a separate step."""
     dropped: int = 0
@@ -31,8 +33,9 @@ class AccumulationWindowDropped(Rule):
 
     What it does
     ------------
-    Counts the batches behind each step. Reports a loop if every step uses the same number of batches, this number does
-    not divide the length of the loader, and at least a fifth of the batches remain at the end of at least two epochs.
+    Counts the batches behind each step. Reports a loop if every step uses the same number of batches, or the first step
+    of each epoch uses one (``number % 4 == 0`` with a number that begins at 0), and at least a fifth of the batches
+    remain at the end of at least two epochs.
     The message says if their gradients are cleared unused or carried over into the first step of the next epoch.
 
     Why it matters
@@ -93,6 +96,8 @@ class AccumulationWindowDropped(Rule):
         """Optimizer and line of the latest step on a window."""
         self._drawn: set[int] = set()
         self._accumulates = False
+        self._first = True
+        """True before the first step of an epoch."""
         self._open()
 
     def unobserved(self, run: Progress) -> str:
@@ -143,6 +148,7 @@ class AccumulationWindowDropped(Rule):
             if self._tail:  # a window as long as several epochs
                 self._give_up()
             self._tail = self._pending
+            self._first = True
 
     def _give_up(self) -> None:
         """Stop judging the latest windows: the remaining batches are used, or the windows differ in size."""
@@ -158,9 +164,14 @@ class AccumulationWindowDropped(Rule):
         self._latest = key = (event.optimizer, event.site)
         windows = self._windows.setdefault(key, _Windows(loader))
         windows.loader = loader
+        first, self._first = self._first, False
         if not tail and windows.size in (0, pending):
             windows.size = pending
-        elif tail and pending == tail + windows.size and self._is_left_over(windows, run):
+        elif not tail and windows.size == 1 and not windows.early:
+            windows.size, windows.early = pending, 1
+        elif not tail and first and pending == windows.early:
+            pass
+        elif tail and not windows.early and pending == tail + windows.size and self._is_left_over(windows, run):
             windows.leaked += 1
             if windows.leaked >= _LEAST_EPOCHS:
                 self._report_leak(windows, run)
@@ -190,7 +201,7 @@ class AccumulationWindowDropped(Rule):
         batches = met.batches if met is not None else None
         if not windows.regular or windows.size < 2 or not batches:
             return False
-        return self._tail == batches % windows.size and self._tail >= _LEAST_SHARE * batches
+        return self._tail == (batches - windows.early) % windows.size and self._tail >= _LEAST_SHARE * batches
 
     def _report_drop(self, windows: _Windows, site: Site | None, run: Progress) -> None:
         tail, batches = self._tail, run.loaders[windows.loader].batches or 1

@@ -13,7 +13,10 @@ from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
 _REGULAR = 0.8
-"""Least share of the steps before which the same number of passes was lost."""
+"""Least share of the steps before which the same number of passes was lost, or `_SEVERAL` of them."""
+_SEVERAL = 2
+"""Passes lost before each step of a loop over batches, whose number differs between data sets. A line search that takes
+gradients at every point loses one, or none, before many of its steps."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 
@@ -24,7 +27,8 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step.
+    some of its passes are used, at least as many are cleared unused, and the same number, or two and more, are lost
+    before each step.
 
     Why it matters
     --------------
@@ -105,12 +109,16 @@ class BackwardPassesDiscarded(Rule):
             # Steps of another optimizer lie between: only the totals of such a line are exact.
             return line.wasted >= _MOSTLY * line.used
         number, times = line.lost.most_common(1)[0]
-        return number > 0 and times >= _REGULAR * stepped
+        several = sum(times for lost, times in line.lost.items() if lost >= _SEVERAL)
+        return number > 0 and max(times, several) >= _REGULAR * stepped
 
     def _tell(self, site: Site | None, line: PassLine, run: Progress) -> None:
-        number = max(line.lost.most_common(1)[0][0], line.wasted // line.used)
+        (number, times), steps = line.lost.most_common(1)[0], sum(line.lost.values())
         clearing = max(line.discarded, key=lambda by: line.discarded[by])
-        passes = f"{number} backward pass" + ("es" if number > 1 else "")
+        most = max(number, line.wasted // line.used)
+        passes = f"{most} backward pass" + ("es" if most > 1 else "")
+        if times < _REGULAR * steps and max(line.lost) >= most:
+            passes = f"up to {max(line.lost)} backward passes"
         made = Mark(site, f"{line.made:,} backward passes, {line.used:,} used by a step")
         where = clearing if clearing is not None else site
         draft = self.report(
@@ -119,7 +127,7 @@ class BackwardPassesDiscarded(Rule):
             run=run,
             label="clears gradients that no step has used" if clearing is not None else made.label,
             related=(made,) if clearing is not None else (),
-            help="clear gradients once per step, outside of the loop over the batches of a step",
+            help="step after each backward pass, or clear gradients once per step, not once per batch",
             key=site,
         )
         draft.confidence = Confidence.MEDIUM if line.elsewhere is None else Confidence.HIGH

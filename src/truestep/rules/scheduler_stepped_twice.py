@@ -62,7 +62,7 @@ class SchedulerSteppedTwice(Rule):
     ------------------
     A schedule with a length that counts both steps on purpose has low confidence if the run ends with the schedule. Not
     reported: steps that advance a new schedule to the position of an earlier run, several steps by one line (as by
-    Accelerate for several processes), schedules that are stepped with an epoch or a metric, and steps at a skipped
+    Accelerate for several processes), schedules that are stepped with an epoch, and steps at a skipped
     update.
 
     References
@@ -93,7 +93,7 @@ class SchedulerSteppedTwice(Rule):
         self._steps: dict[int, int] = {}
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._steps else "no step of a schedule without a metric")
+        return super().unobserved(run) or ("" if self._steps else "no step of a schedule without an epoch")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -103,7 +103,7 @@ class SchedulerSteppedTwice(Rule):
             case ev.ModelCalled(grad=False) if event.loader not in self._trained_on:
                 for scheduler in self._idle:
                     self._idle[scheduler] = True
-            case ev.SchedulerStepped(metric="", epoch_argument=False, first=False):
+            case ev.SchedulerStepped(epoch_argument=False, first=False):
                 self._stepped(event, run)
 
     def _stepped(self, event: ev.SchedulerStepped, run: Progress) -> None:
@@ -113,7 +113,7 @@ class SchedulerSteppedTwice(Rule):
         before, self._latest[event.scheduler] = self._latest.get(event.scheduler), event.site
         if event.optimizer_steps:
             self._paced[key] = self._paced.get(key, 0) + 1
-        elif evaluating or (evaluating is False and self._other(before, event)):
+        elif (evaluating and not event.metric) or (evaluating is False and self._other(before, event)):
             extra = self._extra.setdefault(key, _Extra(evaluating, before, run.step))
             extra.evaluating = extra.evaluating and evaluating
             extra.calls += 1

@@ -169,6 +169,8 @@ class _Reader:
         match node:
             case ast.UnaryOp():
                 return self._term(node.operand, at, factors)
+            case ast.Call(func=ast.Attribute(attr=method, value=inner)) if method in _METHODS:
+                return self._made(node, inner, f".{method}()", "", factors)
             case ast.Call() | ast.BinOp() | ast.Name() if (found := self._discrete(node, at, _CHAIN)) is not None:
                 places, others = found
                 name = node.id if isinstance(node, ast.Name) else ""
@@ -180,8 +182,6 @@ class _Reader:
             case ast.BinOp(op=ast.Mult() | ast.Div()):
                 left = self._term(node.left, at, (*factors, *_read(node.right)))
                 return left or self._term(node.right, at, (*factors, *_read(node.left)))
-            case ast.Call(func=ast.Attribute(attr=method, value=inner)) if method in _METHODS:
-                return self._made(node, inner, f".{method}()", "", factors)
             case ast.Call(func=ast.Name(id="float"), args=[inner]):
                 return self._made(node, inner, "float(...)", "", factors)
             case ast.Call(args=[ast.Call(func=ast.Attribute(attr="detach", value=inner)) as first, *others]):

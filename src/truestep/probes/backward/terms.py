@@ -74,7 +74,15 @@ class Terms:
         leaves = _leaves([value for value in sources if value.requires_grad])
         held = (one.parameters() for one in modules if isinstance(one, module))
         leaves |= {id(parameter) for parameters in held for parameter in parameters if parameter.requires_grad}
-        return bool(leaves) and not leaves.isdisjoint(leaves_below([node]))
+        reached = leaves_below([node])
+        shared = self._optimizers(leaves) & self._optimizers(reached) if term.cut == ".detach()" else ()
+        return bool(leaves) and (bool(shared) or not leaves.isdisjoint(reached))
+
+    def _optimizers(self, leaves: set[int]) -> set[int]:
+        """Return the numbers of the optimizers that hold some of these leaves."""
+        ledger = self._scene.ledger
+        held = [one for leaf in leaves if (one := ledger.by_id.get(leaf)) is not None]
+        return {one.panel.number for one in held if one.panel is not None and one.panel is not ledger.free}
 
     def _is_plain(self, value: Any) -> bool:
         """Return True for a value that holds no other tensors: a collection can hold some with a gradient."""

@@ -9,14 +9,16 @@ import ast
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from truestep import source
 from truestep.events import Site
 from truestep.probes.backward.chained_layers import DROPOUT
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import call_at
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.unread.statements import scope_of
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
 
@@ -119,13 +121,28 @@ def _passes_mode(call: ast.Call | None) -> bool:
 
 
 def _leaves_mode_out(call: ast.Call | None, frame: FrameType) -> bool:
-    """Return True if a call names a function of torch itself, and does not pass the mode."""
+    """Return True if a call names a function of torch itself, and does not pass the mode.
+
+    A literal ``training=True`` counts if another dropout of the same function follows the mode.
+    """
     if call is None or len(call.args) >= _WITH_MODE or any(isinstance(given, ast.Starred) for given in call.args):
         return False
-    if any(given.arg in (None, "training") for given in call.keywords):
+    modes = [given.value for given in call.keywords if given.arg in (None, "training")]
+    if modes and not (all(map(_is_true, modes)) and _follows_elsewhere(call, frame.f_code)):
         return False
     path = ast.unparse(call.func).split(".")
     owner: Any = frame.f_globals.get(path[0])
     for name in path[1:]:
         owner = vars(owner).get(name) if isinstance(owner, ModuleType) else None
     return isinstance(owner, FunctionType) and owner.__module__ == "torch.nn.functional"
+
+
+def _is_true(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _follows_elsewhere(call: ast.Call, code: CodeType) -> bool:
+    """Return True if the same function follows the mode where it applies this kind of dropout once more."""
+    scope, kind = scope_of(code), ast.unparse(call.func)
+    calls = (one for one in (() if scope is None else source.walk(scope)) if isinstance(one, ast.Call))
+    return any(ast.unparse(one.func) == kind and _passes_mode(one) for one in calls)

@@ -235,11 +235,15 @@ class Panel:
         self.sentinels = self.everything[-SENTINELS:]
 
     def rotate(self) -> None:
-        """Choose the sentinels: the last parameter, and the others in turn."""
-        every = self.everything
+        """Choose the sentinels: the last parameter that has had a gradient, and the others of these in turn.
+
+        A step is one without gradients only if none of its parameters has one.
+        """
+        every = [held for held in self.everything if held.grad is not None] or self.everything
         if len(every) > SENTINELS:
             self._at = (self._at + 1) % (len(every) - 1)
-            self.sentinels = [every[self._at], every[-1]]
+            every = [every[self._at], every[-1]]
+        self.sentinels = every
 
 
 class Counts:

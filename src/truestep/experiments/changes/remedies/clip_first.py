@@ -10,6 +10,7 @@ from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.patch import patch
+from truestep.seams.refs import Ref
 
 
 class ClipFirst(Change):
@@ -63,14 +64,14 @@ class _Before:
 
     def __init__(self, optimizer: Any) -> None:
         self._weights = [p.detach().clone() for p in parameters_of(optimizer)]
-        self._versions = self._seen(optimizer)
+        self._gradients = [None if grad is None else (Ref(grad), grad._version) for grad in _gradients(optimizer)]
         self._groups = [{name: value for name, value in g.items() if name != "params"} for g in optimizer.param_groups]
         self._state = {p: copy.deepcopy(held) for p, held in optimizer.state.items()}
 
     def can_be_taken_again(self, optimizer: Any) -> bool:
         """Return True if the gradients are still those of the step, and only code of torch takes part in it."""
         return (
-            self._seen(optimizer) == self._versions
+            self._has_these_gradients(optimizer)
             and getattr(optimizer, "grad_scale", None) is None
             and hasattr(type(optimizer).step, "__wrapped__")
         )
@@ -91,7 +92,14 @@ class _Before:
         for group, after in zip(optimizer.param_groups, now, strict=True):
             group.update(after)
 
-    @staticmethod
-    def _seen(optimizer: Any) -> list[tuple[int, int] | None]:
-        """Return the identity and version of each gradient."""
-        return [None if p.grad is None else (id(p.grad), p.grad._version) for p in parameters_of(optimizer)]
+    def _has_these_gradients(self, optimizer: Any) -> bool:
+        """Return True if each gradient is still the same tensor with the same values."""
+        pairs = zip(self._gradients, _gradients(optimizer), strict=True)
+        return all(
+            now is None if known is None else now is not None and known[1] == now._version and known[0]() is now
+            for known, now in pairs
+        )
+
+
+def _gradients(optimizer: Any) -> list[Any]:
+    return [parameter.grad for parameter in parameters_of(optimizer)]
