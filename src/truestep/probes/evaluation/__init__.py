@@ -11,6 +11,5 @@ expressions  values of their expressions, with functions of the user
 libraries    functions of numpy, math and scikit-learn that are repeated
 values       values of the repeated statements, and the operations that are repeated
 chosen       rows of one result that the loss and the evaluation choose
-pushes       directions in which a loss moves scores of one number for each sample
 rows         rows of a tensor of samples that are selected
 """

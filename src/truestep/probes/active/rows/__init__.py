@@ -1,6 +1,6 @@
 """Rows of the program's own tables that its models are called on, in any style of program.
 
-tables           tensors, arrays and lists of samples that variables hold, and the places of a batch's rows in them
+tables           tables of rows, and the places of a batch's rows in them
 reads            rows of inputs and targets, in training and in evaluation
 pairs            inputs and targets of the same rows of tables
 fetched          batches as a loader gave them, and the places of rows in them
@@ -12,5 +12,4 @@ labels           classes in the columns that targets are taken from, in training
 scaling          tables that are scaled with the statistics of evaluation data
 moments          statistics of the features of a table
 columns          a target that is a feature of the input
-origins          the line that makes a variable
 """

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from truestep.probes.active.rows.orders import compare
-from truestep.probes.active.rows.tables import Held, as_tensor, differ, shape_of
+from truestep.probes.active.rows.tables import differ
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, as_tensor, shape_of
 
 if TYPE_CHECKING:
     from truestep.probes.active.rows.reads import Found

@@ -11,18 +11,9 @@ from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Sit
 from truestep.probes.active.rows.labels import Labels
 from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
-from truestep.probes.active.rows.tables import (
-    CopiedRows,
-    Held,
-    Table,
-    arrays,
-    arrays_of,
-    differ,
-    keys_of,
-    shape_of,
-    version_of,
-)
+from truestep.probes.active.rows.tables import CopiedRows, Table, differ, keys_of
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, arrays, arrays_of, shape_of, version_of
 from truestep.seams.refs import Ref
 
 _LEAST = 8
