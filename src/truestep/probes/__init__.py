@@ -15,6 +15,7 @@ active: active checks on copies
 ranks: processes that train one model together
 embeddings: rows that models read of their embeddings
 evaluation: results, comparisons and figures of evaluations
+figures: figures of evaluations, by their names
 unread: results that a training step makes and nothing reads
 """
 

@@ -10,6 +10,8 @@ statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user
 libraries    functions of numpy, math and scikit-learn that are repeated
 values       values of the repeated statements, and the operations that are repeated
+figures      figures of an evaluation that variables hold
+quotients    quotients that a program computes of its counters
 chosen       rows of one result that the loss and the evaluation choose
 rows         rows of a tensor of samples that are selected
 """

@@ -7,6 +7,8 @@ fetched          batches as a loader gave them, and the places of rows in them
 pairing          targets next to the fetched batch
 calls            calls of a step, and those that the input of a loss was computed from
 orders           the same rows in another order, and its probability by chance
+names            names of arrays in the source, and those that no statement reads
+written          targets of losses written by hand
 parts            parts of a batch that are equal: two inputs, two halves, all rows
 labels           classes in the columns that targets are taken from, in training and in evaluation
 scaling          tables that are scaled with the statistics of evaluation data
