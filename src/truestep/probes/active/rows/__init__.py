@@ -1,6 +1,7 @@
 """Rows of the program's own tables that its models are called on, in any style of program.
 
 tables           tables of rows, and the places of a batch's rows in them
+lookup           tables with all rows of a batch
 reads            rows of inputs and targets, in training and in evaluation
 pairs            inputs and targets of the same rows of tables
 fetched          batches as a loader gave them, and the places of rows in them

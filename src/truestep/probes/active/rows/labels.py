@@ -13,7 +13,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.variables.arrays import Held, as_tensor, shape_of
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _LEAST = 32
 """Least number of labels in a column."""

@@ -19,7 +19,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.variables.arrays import Held, shape_of
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 
 def stored_at(frames: list[FrameType], name: str) -> Site | None:

@@ -18,7 +18,7 @@ from truestep.probes.variables.arrays import arrays, as_tensor, shape_of
 from truestep.probes.variables.origins import loss_made_at, target_made_at
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _IN_A_MODEL = 2
 """Depth of calls inside a trainable model in a sampled step; inside a module that computes a loss it is 1."""

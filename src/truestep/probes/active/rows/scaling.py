@@ -9,8 +9,8 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ScalingRead, Site
+from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
-from truestep.probes.active.rows.reads import Found
 from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
