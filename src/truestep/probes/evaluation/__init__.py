@@ -8,6 +8,7 @@ scales       predictions and targets of a figure next to the targets of the trai
 units        units of values: differences, their sizes, sums and means of these
 statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user
+functions    functions that expressions call, and their variables
 libraries    functions of numpy, math and scikit-learn that are repeated
 values       values of the repeated statements, and the operations that are repeated
 figures      figures of an evaluation that variables hold
