@@ -22,6 +22,7 @@ LISTED = (
     "loop",
     "model",
     "postmortem",
+    "probes",
     "runs",
     "supervision",
     "symptoms",

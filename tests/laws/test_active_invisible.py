@@ -23,12 +23,20 @@ from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
 import truestep.probes.active
+import truestep.probes.copies
 import truestep.probes.evaluation
 import truestep.probes.figures
+import truestep.probes.variables
 from truestep.config import Options
 from truestep.supervision import Session
 
-PACKAGES = (truestep.probes.active, truestep.probes.evaluation, truestep.probes.figures)
+PACKAGES = (
+    truestep.probes.active,
+    truestep.probes.copies,
+    truestep.probes.evaluation,
+    truestep.probes.figures,
+    truestep.probes.variables,
+)
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 CHECKED = sorted(path.stem for path in (SCRIPTS / "active").glob("[a-z]*.py"))

@@ -326,7 +326,7 @@ def _modules() -> list[Any]:
         for package in (truestep.probes, truestep.seams)
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    active = ("truestep.probes.active", "truestep.probes.evaluation", "truestep.probes.figures")
+    active = tuple(f"truestep.probes.{room}" for room in ("active", "copies", "evaluation", "figures", "variables"))
     return [importlib.import_module(name) for name in found if not name.startswith(active)]
 
 

@@ -118,6 +118,18 @@ from truestep.events._objects import (
     SchedulerBuilt,
     Seeded,
 )
+from truestep.events._parameters import (
+    AverageMeasured,
+    CopyUnchanged,
+    FreezeIgnored,
+    FrozenStepped,
+    LayersMeasured,
+    ModelAliased,
+    ParametersUnchanged,
+    RowsEqual,
+    UpdateMeasured,
+    UpdateRounded,
+)
 from truestep.events._ranks import (
     CollectiveCalled,
     GroupJoined,
@@ -140,30 +152,20 @@ from truestep.events._rows import (
     StoredCompared,
 )
 from truestep.events._steps import (
-    AverageMeasured,
-    CopyUnchanged,
-    FreezeIgnored,
-    FrozenStepped,
     GradientScaleRead,
     GradientsClipped,
     GradientsUnscaled,
     GradientsZeroed,
     HandStepped,
-    LayersMeasured,
     LearningRateRead,
     LossScaled,
     MixtureMeasured,
-    ModelAliased,
     OptimizerStepped,
     PaceRead,
-    ParametersUnchanged,
     RateComputed,
-    RowsEqual,
     ScalerStepped,
     ScalerUpdated,
     SchedulerStepped,
-    UpdateMeasured,
-    UpdateRounded,
     WindowMeasured,
 )
 

@@ -3,6 +3,8 @@
 `install` installs all of them; the exit stack removes them exactly.
 
 context: base class and scene, shared by all probes
+variables: arrays that variables of the program hold, and the lines that make them
+copies: copies of the program's objects, and the calls that are repeated on them
 gradients: states of gradients; clearing, clipping and scaling
 backward: backward passes and the autograd graph
 forward: calls of models, losses, modes and dropout
@@ -13,6 +15,7 @@ active: active checks on copies
 ranks: processes that train one model together
 embeddings: rows that models read of their embeddings
 evaluation: results, comparisons and figures of evaluations
+figures: figures of evaluations, by their names
 unread: results that a training step makes and nothing reads
 """
 

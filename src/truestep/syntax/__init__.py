@@ -6,6 +6,7 @@
 - `loops`: which loops are loops over batches, epochs or evaluation batches.
 - `models`: the modules that a file defines, their layers and the last operation of their outputs.
 - `names`: qualified names of imported functions and classes.
+- `operations`: the operations that matter for the order of a training, and the way to each.
 - `places`: scopes, loops, calls and bindings.
 - `program`: the model, built once per file, with indexes of calls.
 - `reader`: the one pass over the tree, by its statements.
@@ -15,10 +16,10 @@
 - `wrappers`: decorators of the same file, and the functions that they put around others.
 """
 
-from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
+from truestep.syntax.operations import Act, Operation
 from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import enum
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from truestep.syntax.kinds import Kind, of_name
 from truestep.syntax.names import dotted, spelled
-from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
+from truestep.syntax.operations import Act, Operation, Way, renamed
+from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Loop, Scope
 from truestep.syntax.values import argument
 from truestep.syntax.wrappers import Wrapper
 
@@ -24,88 +24,6 @@ _MOST = 1500
 """Most operations of one function, with those that it calls."""
 _BRANCHES = 8
 """Most branches for which all paths are read."""
-
-
-class Act(enum.Enum):
-    """An operation that matters for the order of a training."""
-
-    CLEAR = "clears gradients"
-    BACKWARD = "computes gradients"
-    ADD = "adds to gradients by hand"
-    STEP = "updates parameters"
-    CLIP = "clips gradients"
-    UNSCALE = "unscales gradients"
-    UPDATE = "updates the scale"
-    SCHEDULE = "sets the learning rate"
-    TRAIN = "sets train mode"
-    EVAL = "sets eval mode"
-    MODE = "sets train or eval mode, by a value that is not known"
-    FORWARD = "calls a model"
-    UNKNOWN = "calls code that is not in this file with objects of the training"
-
-
-@dataclass(slots=True, eq=False)
-class Operation:
-    """One operation, as a function reaches it."""
-
-    act: Act
-    key: str
-    """Text of the object, such as "self.optimizer", in the names of the outermost function; "" if it has no name."""
-    node: ast.expr | ast.stmt
-    context: Context
-    order: int
-    loops: tuple[Loop, ...]
-    """Loops around it, outermost first, also in the functions on the way."""
-    guards: tuple[Guard, ...]
-    withs: tuple[Call, ...]
-    call: Call | None = None
-    scaled: bool = False
-    """Whether a scaler scales the loss, or takes the step."""
-    via: tuple[Call, ...] = ()
-    """Calls of functions of this file on the way to it."""
-    keys: frozenset[str] = frozenset()
-    """For unknown code: the objects that it gets."""
-    wrapped: bool = False
-    """Whether a decorator of this file switches the gradients off around it."""
-    mode: str = ""
-    """For a mode by a value that is not known: the name of the value."""
-
-    @property
-    def without_gradients(self) -> bool:
-        """Return True if gradients are off, also by the functions on the way to it."""
-        if self.wrapped or self.context.without_gradients or any(call.name in NO_GRAD for call in self.withs):
-            return True
-        return any(call.context.without_gradients for call in self.via)
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The way to a function from the outermost one, with the statements around its operations and its names there."""
-
-    names: dict[str, str]
-    loops: tuple[Loop, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    withs: tuple[Call, ...] = ()
-    via: tuple[Call, ...] = ()
-    depth: int = 0
-    off: bool = False
-    """Whether a decorator of this file switches the gradients off."""
-
-    def at(self, place: Context) -> _Way:
-        """Return the way to a place in the function."""
-        loops = (*self.loops, *place.loop.chain()) if place.loop is not None else self.loops
-        return replace(self, loops=loops, guards=(*self.guards, *place.guards), withs=(*self.withs, *place.withs))
-
-    def moved(self, one: Operation) -> Operation:
-        """Return an operation of the function as the outermost one reaches it; its mode may be known there."""
-        act = _MODES.get(self.names.get(one.mode, ""), one.act) if one.act is Act.MODE else one.act
-        return Operation(
-            act, _renamed(one.key, self.names), one.node, one.context, one.order, self.loops, self.guards, self.withs,
-            one.call, one.scaled, self.via, frozenset(_renamed(key, self.names) for key in one.keys), self.off,
-        )  # fmt: skip
-
-
-_MODES = {"True": Act.TRAIN, "False": Act.EVAL}
 _FRAMEWORK = re.compile(r"^(?:accelerator|fabric|self\.accelerator|self\.fabric|self)$")
 _HARMLESS = {
     "print", "len", "isinstance", "str", "repr", "zip", "enumerate", "range", "list", "tuple", "dict", "set", "type",
@@ -132,7 +50,7 @@ class Flow:
         """Return the operations of a function in order, with those of the functions that it calls."""
         known = self._of.get(scope)
         if known is None:
-            known = self._of[scope] = self._entered(scope, _Way({}))
+            known = self._of[scope] = self._entered(scope, Way({}))
         return known
 
     def own(self, scope: Scope) -> Iterator[Operation]:
@@ -160,15 +78,15 @@ class Flow:
 
     # Reading
 
-    def _entered(self, scope: Scope, way: _Way) -> list[Operation]:
+    def _entered(self, scope: Scope, way: Way) -> list[Operation]:
         """Return the operations of a function with those of the decorators of this file around it."""
         return self._wrapped(scope, self._program.wrappers.of(scope), way)
 
-    def _wrapped(self, scope: Scope, wrappers: tuple[Wrapper, ...], way: _Way) -> list[Operation]:
+    def _wrapped(self, scope: Scope, wrappers: tuple[Wrapper, ...], way: Way) -> list[Operation]:
         if not wrappers:
             return self._expanded(scope, way)
         outer = wrappers[0]
-        inside = replace(way, names={name: _renamed(text, way.names) for name, text in outer.names.items()})
+        inside = replace(way, names={name: renamed(text, way.names) for name, text in outer.names.items()})
         off = way.off or any(name in NO_GRAD for name in outer.function.decorators)
         return self._expanded(
             outer.function,
@@ -180,9 +98,9 @@ class Flow:
     def _expanded(
         self,
         scope: Scope,
-        way: _Way,
+        way: Way,
         calls: frozenset[Call] = frozenset(),
-        wrapped: Callable[[_Way], list[Operation]] | None = None,
+        wrapped: Callable[[Way], list[Operation]] | None = None,
     ) -> list[Operation]:
         """Return the operations of a function, with those of the function that it wraps at its calls of that one."""
         if scope in self._open:
@@ -215,9 +133,9 @@ class Flow:
         for name in function.parameters:
             value = argument(call, function, name)
             if value is not None and (text := spelled(value)):
-                inner[name] = _renamed(text, names)
+                inner[name] = renamed(text, names)
         if call.key and isinstance(call.node.func, ast.Attribute):
-            inner["self"] = _renamed(call.key, names)
+            inner["self"] = renamed(call.key, names)
         return inner
 
     def _read(self, scope: Scope) -> list[tuple[int, Operation | Call]]:
@@ -388,16 +306,6 @@ _METHODS = {
     "train": Flow._mode,
     "eval": Flow._mode,
 }
-
-
-def _renamed(key: str, names: dict[str, str]) -> str:
-    """Return the text of an object, and of the place in it, in the names of the outermost function."""
-    key, bracket, place = key.partition("[")
-    head, dot, rest = key.partition(".")
-    if head in names:
-        key = f"{names[head]}{dot}{rest}"
-    inside = place.removesuffix("]")
-    return f"{key}{bracket}{names.get(inside, inside)}]" if bracket else key
 
 
 def _by_hand(binding: Binding) -> Act | None:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
+from truestep.syntax.operations import Act, Operation
 from truestep.syntax.places import Call, Context, Loop, Scope
 from truestep.syntax.training import Step, Training
 

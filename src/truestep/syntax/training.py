@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from truestep.syntax.flow import Act, Operation
 from truestep.syntax.kinds import Kind
 from truestep.syntax.names import dotted
+from truestep.syntax.operations import Act, Operation
 from truestep.syntax.places import Call, Context, Loop, Scope
 from truestep.syntax.values import names_in
 

@@ -2,10 +2,7 @@
 
 probe            `ActiveProbe`: runs the checks after calls of models
 battery          the checks of a copy of a model, and the batch that shows its samples
-call             arguments of a call, and the ones with a row for each sample
 grounds          conditions under which a check is possible, and the number of attempts
-purity           analysis of code for side effects
-copies           deep copies of the program's objects, without side effects
 restored_states  random states that are restored after a check
 trial            runs of a copied model
 influence        checks: samples and masks without influence, draws of random numbers in eval mode
@@ -15,6 +12,7 @@ derivatives      check: the backward pass of a custom function is not the deriva
 samples          check: the result for a sample depends on other samples of its batch
 over_samples     the operation that runs over the samples
 result_gradients columns and samples of a result without a gradient
+pushes           directions in which a loss moves scores of one number for each sample
 unsaved          check: state in plain attributes that a state dict leaves out
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
 """

@@ -11,11 +11,11 @@ from types import FunctionType
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Call, Path, name_of
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.influence import is_mask, same, same_in_training
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call, Path, name_of
+from truestep.probes.copies.objects import Refused
 
 _SEED = 2_345_671
 _OTHER_SEEDS = tuple(range(31, 39))

@@ -17,8 +17,6 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active.arguments import arguments, positions
-from truestep.probes.active.call import Call, Path
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.samples import Mixing, compare, scrambled
@@ -27,6 +25,8 @@ from truestep.probes.active.sequences.masks import masks
 from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call, Path
+from truestep.probes.copies.objects import Refused
 from truestep.seams.refs import Ref
 
 _BY_PLACE = frozenset({"batch_first", "view", "select", "linear", "place"})

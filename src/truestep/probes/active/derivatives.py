@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.copies import mind
 from truestep.probes.active.trial import Trial
+from truestep.probes.copies.objects import mind
 from truestep.seams.patch import patch
 
 _SEED = 5_671_234

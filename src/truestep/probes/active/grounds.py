@@ -6,8 +6,8 @@ import sys
 import threading
 from typing import Any
 
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 
 _ATTEMPTS = 3
 _MOST = 8

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Call, Path, name_of
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.samples import differ
 from truestep.probes.active.trial import Trial
+from truestep.probes.copies.call import Call, Path, name_of
+from truestep.probes.copies.objects import Refused
 
 _SEEDS = (2_345_671, 7_654_312)
 _LEAST_SAMPLES = 4

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 
 _MOST_OPERATIONS = 2000
 _LARGEST_RECORD = 64 << 20

@@ -29,8 +29,6 @@ from truestep.events import (
 )
 from truestep.probes.active import restored_states
 from truestep.probes.active.battery import Batch, battery
-from truestep.probes.active.call import called
-from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
@@ -47,6 +45,8 @@ from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.copies.call import called
+from truestep.probes.copies.objects import Refused, copy_of
 from truestep.probes.evaluation.chosen import ChosenRows
 from truestep.probes.evaluation.comparisons import Comparisons
 from truestep.probes.forward.model import Model

@@ -14,15 +14,15 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ResultDifferentiated, Site
-from truestep.probes.active.call import called
-from truestep.probes.active.copies import Refused
-from truestep.probes.active.rows.tables import arrays, shape_of
+from truestep.probes.active.pushes import Pushes, push
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.copies.call import called
+from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.chosen import ChosenRows, Leaning, arguments, column_of, leaning
-from truestep.probes.evaluation.pushes import Pushes, push
 from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.probes.forward.results import call_at
+from truestep.probes.variables.arrays import arrays, shape_of
 from truestep.seams.refs import Ref
 
 _MOST_PARTS = 8

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Call, Path
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.over_samples import ByPlace, OverSamples, mixing
 from truestep.probes.active.trial import Trial
 from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call, Path
+from truestep.probes.copies.objects import Refused
 from truestep.probes.gradients.gradient_states import as_real
 
 _SEED = 1_234_567

@@ -6,9 +6,9 @@ import contextlib
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.call import Call
-from truestep.probes.active.copies import Refused, mind
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call
+from truestep.probes.copies.objects import Refused, mind
 
 _DEEP = 4
 _MOST_RESULTS = 16

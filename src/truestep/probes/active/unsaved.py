@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truestep.probes.active.call import Call
-from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call
+from truestep.probes.copies.objects import Refused, copy_of
 
 _MOST_TENSORS = 64
 _MOST_LOOKS = 16

@@ -5,4 +5,6 @@ batches: a description of a batch
 loader_times: time that a run waits for its loaders
 loop_source: loops that leave after one batch, by their source
 processes: the probe of processes that the program starts
+seeds: seeds of the global generator
+stored_values: values that a data set stores
 """

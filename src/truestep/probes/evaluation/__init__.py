@@ -8,9 +8,11 @@ scales       predictions and targets of a figure next to the targets of the trai
 units        units of values: differences, their sizes, sums and means of these
 statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user
+functions    functions that expressions call, and their variables
 libraries    functions of numpy, math and scikit-learn that are repeated
 values       values of the repeated statements, and the operations that are repeated
+figures      figures of an evaluation that variables hold
+quotients    quotients that a program computes of its counters
 chosen       rows of one result that the loss and the evaluation choose
-pushes       directions in which a loss moves scores of one number for each sample
 rows         rows of a tensor of samples that are selected
 """

@@ -12,11 +12,11 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from truestep.events import Event, ResultRowsScored, Site
-from truestep.probes.active.call import Call
-from truestep.probes.active.rows.tables import named
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.copies.call import Call
+from truestep.probes.variables.arrays import named
 
 _LEAST = 8
 _MOST = 1 << 16

@@ -15,8 +15,8 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import Event, ResultCompared, Site
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
 from truestep.probes.evaluation.rows import Rows

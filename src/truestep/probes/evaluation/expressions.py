@@ -14,12 +14,23 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from truestep import source
+from truestep.probes.evaluation.functions import (
+    ORDERED,
+    PLAIN,
+    SCORES,
+    criterion,
+    definition_of,
+    function_of,
+    is_number,
+    is_plain,
+    items_of,
+    length_of,
+    variables_of,
+)
 from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scored
-from truestep.probes.evaluation.quotients import length
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
-from truestep.probes.evaluation.values import LOSSES, OPERATIONS, Unknown, Value, applied
+from truestep.probes.evaluation.values import LOSSES, NOWHERE, OPERATIONS, Unknown, Value, applied
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
@@ -27,12 +38,6 @@ if TYPE_CHECKING:
 _DEEPEST = 3
 _MOST_ITEMS = 6
 """Items of a loop that is repeated."""
-NOWHERE = object()
-"""Stands for an unknown value among the variables."""
-_PLAIN = {
-    "len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range,
-    "round": round, "sum": sum,
-}  # fmt: skip
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Pow: operator.pow,
@@ -44,19 +49,6 @@ _COMPARED: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Gt: "gt", ast.L
 _LEAST = 8
 """Numbers of a tensor that is compared with itself."""
 _MOST_OF_ARRAY = 1 << 20
-_ORDERED = frozenset({
-    "r2_score", "explained_variance_score", "mean_absolute_percentage_error", "precision_score", "recall_score",
-    "precision_recall_fscore_support", "classification_report", "roc_auc_score", "average_precision_score", "log_loss",
-    "precision_recall_curve", "roc_curve", "mean_squared_log_error",
-})  # fmt: skip
-"""Functions of scikit-learn that take the targets first, and another result if the predictions are first."""
-_CRITERIA = {
-    "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss",
-    "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "BCELoss": "binary_cross_entropy",
-    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
-}  # fmt: skip
-_SCORES = frozenset({"accuracy_score", "multiclass_accuracy", "binary_accuracy"})
-"""Functions of libraries that compare their first two arguments."""
 
 
 class Expressions(ABC):
@@ -285,19 +277,19 @@ class Expressions(ABC):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         self._run.paired(values[:2], node, self._path)
         if name in ("zip", "items", "enumerate"):
-            return self._items_of(name, owner, values)
+            return items_of(name, owner, values)
         if owner is not None and self._is_tensor(owner.it):
             if name in ("eq", "ne", "gt", "lt", "ge", "le") and len(values) == 1:
                 return self._compared(name, owner, values[0], node)
             return self._apply(name, getattr(owner.it, name, None), values, keys, owner, node)
-        function = self._function(node.func, owner, name)
+        function = function_of(self._torch, self._names, node.func, owner, name)
         if (score := scored(function, name, values, keys)) is not None:
             return score
         if function is len and len(values) == 1 and not self._is_tensor(values[0].it):
-            return self._length(values[0])
+            return length_of(self._torch, values[0])
         if owner is not None and function is not None and function is of_numpy(self._torch, name):
             name, values = function.__name__, [joined(self._torch, value) for value in values]
-        if name in _SCORES and len(values) > 1:
+        if name in SCORES and len(values) > 1:
             self._compared("eq", values[0], values[1], node)
         if isinstance(function, FunctionType) and self._run.scene.sites.kind(function.__code__) == 0:
             return self._entered(function, values, keys)
@@ -305,55 +297,17 @@ class Expressions(ABC):
             return self._compared(name, values[0], values[1], node)
         if name in ("from_numpy", "as_tensor") and values and self._is_tensor(values[0].it):
             return values[0]  # arrays are tensors here
-        if name in _ORDERED and len(values) > 1 and values[0].made is not None and values[1].made is None:
+        if name in ORDERED and len(values) > 1 and values[0].made is not None and values[1].made is None:
             if str(getattr(function, "__module__", "")).startswith("sklearn"):
                 self._run.mistaken("swapped", node, self._path)
         if isinstance(function, self._torch.nn.Module):
-            function, name, keys = self._criterion(function, keys)
+            function, name, keys = criterion(self._torch, function, keys)
         if name in LOSSES and self._run.scene.coast.on:
             raise Unknown  # a call that repeats one of the program's is not to be taken for it
         if name in REGRESSION and len(values) > 1:
             if not all(self._is_tensor(one.it) for one in values[:2]) or values[0].it.shape != values[1].it.shape:
                 raise Unknown  # torch warns of other shapes
         return self._apply(name, function, values, keys, None, node)
-
-    def _length(self, value: Value) -> Value:
-        """Return the length of a list, a loader or its data.
-
-        Raises:
-            Unknown: it is another object.
-        """
-        try:
-            return Value(len(value.it) if _is_plain(value.it) else length(self._torch, value.it))
-        except (TypeError, ValueError):
-            raise Unknown from None
-
-    def _criterion(self, module: Any, named: dict[str, Value]) -> tuple[Any, str, dict[str, Value]]:
-        """Return the function of a loss of torch.nn, its name, and its arguments.
-
-        Raises:
-            Unknown: it is another module.
-        """
-        kind, functions = type(module), self._torch.nn.functional
-        name = _CRITERIA.get(kind.__name__, "")
-        if kind.__module__ != "torch.nn.modules.loss" or not name:
-            raise Unknown
-        settings = {key: Value(it) for key, it in vars(module).items() if key in ("reduction", "ignore_index", "beta")}
-        return getattr(functions, name), name, named | settings
-
-    def _items_of(self, name: str, owner: Value | None, values: list[Value]) -> Value:
-        """Return the items of a dict, or of sequences side by side.
-
-        Raises:
-            Unknown: they are not known.
-        """
-        if name == "items" and owner is not None and type(owner.it) is dict and not values:
-            return Value(tuple(owner.it.items()))
-        known = owner is None and values and all(type(value.it) in (tuple, list) for value in values)
-        if name == "items" or not known:
-            raise Unknown
-        sides = [value.it for value in values]
-        return Value(tuple(zip(*sides, strict=False)) if name == "zip" else tuple(enumerate(sides[0])))
 
     def _argument(self, node: ast.expr) -> list[Value | None]:
         if not isinstance(node, ast.Starred):
@@ -362,28 +316,6 @@ class Expressions(ABC):
         if many is None or not isinstance(many.it, tuple | list):
             return [None]
         return [wrapped(part, many) for part in many.it]
-
-    def _function(self, node: ast.expr, owner: Value | None, name: str) -> Any:
-        torch = self._torch
-        if owner is not None and isinstance(owner.it, ModuleType):
-            if owner.it in (torch, torch.nn.functional):
-                return getattr(owner.it, name, None)
-            if owner.it.__name__ in ("numpy", "math"):
-                return of_numpy(torch, name) if owner.it.__name__ == "numpy" else of_math(name)
-            own = vars(owner.it).get(name)
-            return own if isinstance(own, FunctionType) else None
-        if isinstance(node, ast.Name):
-            held = self._names.get(name, NOWHERE)
-            held = held.it if isinstance(held, Value) else held
-            return _PLAIN.get(name) if held is NOWHERE else held
-        if owner is not None and not self._is_tensor(owner.it):  # a loss that an object holds
-            try:
-                parts = vars(owner.it)
-            except TypeError:
-                return None
-            held = parts.get(name, (parts.get("_modules") or {}).get(name))
-            return held if isinstance(held, torch.nn.Module) else None
-        return None
 
     def _apply(
         self,
@@ -416,11 +348,11 @@ class Expressions(ABC):
             return found if node is None else self._measure(name, values, named or {}, found, node)
         plain = (
             function is not None
-            and any(function is one for one in (_PLAIN.get(name), of_math(name)))
-            and all(_is_plain(value.it) or self._is_tensor(value.it) for value in values)
+            and any(function is one for one in (PLAIN.get(name), of_math(name)))
+            and all(is_plain(value.it) or self._is_tensor(value.it) for value in values)
         )
         if name in ("", "neg"):
-            if not all(_is_number(value.it) or self._is_tensor(value.it) for value in values):
+            if not all(is_number(value.it) or self._is_tensor(value.it) for value in values):
                 raise Unknown
             return applied("", function, values, {}, self._run.samples, self._torch)
         mine = function is not None and function in (
@@ -441,30 +373,11 @@ class Expressions(ABC):
         return self._measure(name, [one, two], {}, found, node)
 
     def _entered(self, function: FunctionType, given: list[Value], named: dict[str, Value]) -> Value:
-        code = function.__code__
-        tree = source.parsed(code.co_filename)
-        wanted = [
-            node
-            for node in (source.walk(tree) if tree is not None and self._depth < _DEEPEST else ())
-            if isinstance(node, ast.FunctionDef) and node.name == code.co_name
-            and code.co_firstlineno <= node.lineno <= code.co_firstlineno + len(node.decorator_list)
-        ]  # fmt: skip
-        if len(wanted) != 1 or code.co_flags & 0x20 or len(given) > code.co_argcount:
+        definition = definition_of(function) if self._depth < _DEEPEST else None
+        if definition is None or len(given) > function.__code__.co_argcount:
             raise Unknown
-        names: dict[str, Any] = dict(function.__globals__)
-        for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                names[free] = cell.cell_contents
-            except ValueError:
-                names[free] = NOWHERE
-        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        defaults = function.__defaults__ or ()
-        names.update(dict.fromkeys(arguments, NOWHERE))
-        names.update(zip(arguments[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
-        names.update(function.__kwdefaults__ or {})
-        names.update(zip(arguments, given, strict=False))
-        names.update({key: value for key, value in named.items() if key in arguments})
-        return type(self)(self._run, names, code.co_filename, {}, self._depth + 1).body(wanted[0].body)
+        names = variables_of(function, given, named)
+        return type(self)(self._run, names, function.__code__.co_filename, {}, self._depth + 1).body(definition.body)
 
     def _is_tensor(self, it: Any) -> bool:
         return type(it) in (self._torch.Tensor, self._torch.nn.Parameter)
@@ -473,11 +386,3 @@ class Expressions(ABC):
 def wrapped(part: Any, whole: Value | None) -> Value:
     """Return an item of a value; one of a result with several parts is made from it too."""
     return part if isinstance(part, Value) else Value(part, None if whole is None else whole.made)
-
-
-def _is_number(it: Any) -> bool:
-    return type(it) in (int, float, bool)
-
-
-def _is_plain(it: Any) -> bool:
-    return type(it) in (int, float, bool, str, list, tuple, dict, range, slice)

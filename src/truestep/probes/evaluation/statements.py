@@ -13,10 +13,10 @@ from truestep import source
 from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.averages import Sums, added, divisions, divisor_of, leaves_first, wrong_average
-from truestep.probes.evaluation.expressions import NOWHERE, Expressions, wrapped
+from truestep.probes.evaluation.expressions import Expressions, wrapped
 from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.scales import cancels
-from truestep.probes.evaluation.values import Made, Unknown, Value
+from truestep.probes.evaluation.values import NOWHERE, Made, Unknown, Value
 from truestep.probes.forward.results import call_at
 
 _MOST_STATEMENTS = 60

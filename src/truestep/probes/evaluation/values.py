@@ -34,6 +34,8 @@ LOSSES = frozenset({
     "binary_cross_entropy_with_logits",
 })  # fmt: skip
 OPERATIONS = _KEEPING | _CHOOSING | _EXTREME | _OTHER | LOSSES
+NOWHERE = object()
+"""Stands for an unknown value among the variables."""
 _RENAMED = {"axis": "dim", "keepdims": "keepdim"}
 
 

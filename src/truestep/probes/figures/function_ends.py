@@ -14,9 +14,9 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from truestep.events import Site
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import readable
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.statements import Behind, Statements
 from truestep.probes.forward.results import call_at, loop_at
 

@@ -13,9 +13,9 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from truestep.events import ClassFigureRead, Event, FigureOfTest, LossFigureRead, Site
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 from truestep.probes.figures.choices import Choices
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes, returned
 from truestep.probes.figures.counts import Counts

@@ -8,9 +8,9 @@ from typing import Any
 from truestep.events import LayerRan, Site, UnregisteredModuleCalled
 from truestep.probes.context.scene import Scene
 from truestep.probes.embeddings.reads import EmbeddingReads
+from truestep.probes.forward.layers.norms import Norms
+from truestep.probes.forward.layers.twins import Twins
 from truestep.probes.forward.model import Model, where
-from truestep.probes.forward.norms import Norms
-from truestep.probes.forward.twins import Twins
 from truestep.probes.gradients.plain_tensors import PlainTensors
 
 

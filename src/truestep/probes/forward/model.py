@@ -11,7 +11,7 @@ from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
-from truestep.probes.forward.layer_settings import LayerSettings
+from truestep.probes.forward.layers.settings import LayerSettings
 from truestep.probes.gradients.ineffective_freezes import freeze_line
 from truestep.probes.optimizer.fresh_weights import fresh_weights
 from truestep.probes.optimizer.sampled_measures import first_values

@@ -9,59 +9,27 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import ForwardCalledDirectly, LoopRead, ModelCalled, Site
+from truestep.events import ForwardCalledDirectly, LoopRead, Site
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
 from truestep.probes.context.probe import Probe, sees
-from truestep.probes.evaluation.last_pass import LastPass, last_pass
+from truestep.probes.evaluation.last_pass import last_pass
 from truestep.probes.evaluation.loops import loop_around
+from truestep.probes.forward.call_sites import CallSite
 from truestep.probes.forward.inner_calls import InnerCalls
-from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
+from truestep.probes.forward.inputs.reads import Inputs
+from truestep.probes.forward.layers.norms import Norms
+from truestep.probes.forward.layers.statistics import Evaluated
 from truestep.probes.forward.model import Model, Models
-from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
-from truestep.probes.forward.results import Use, given_at, use_of
-from truestep.probes.forward.statistics import Evaluated
 from truestep.probes.optimizer.aliases import tell_ensemble
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
-
-
-_MOST_LOADERS = 6
-"""Loaders with batches to be read at one place outside of sampled steps."""
 Token = tuple[int, Any, Any]
 """Depth of the thread before a call; its place; True if its input is the same object as at the call before."""
-
-
-class CallSite:
-    """A place in the code that calls a model, with the facts about the call that do not change."""
-
-    __slots__ = ("dropped", "events", "given", "last", "loader", "loaders", "model", "reads", "site", "use")
-
-    def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
-        self.model = model
-        self.site = site
-        self.dropped = dropped
-        self.use = Use() if site is None else use_of(site)
-        self.given = "" if site is None else given_at(site)
-        self.events: dict[tuple[Any, ...], ModelCalled] = {}
-        self.last: LastPass | None = None
-        """Variable of the loop around the call that may be a metric of its last pass."""
-        self.reads = READS_ASIDE
-        """Calls without gradients with values still to be read outside of sampled steps."""
-        self.loader: int | None = None
-        self.loaders: set[int | None] = {None}
-        """Loader of these calls, and all before it: the data of each are read."""
-
-    def turn(self, loader: int | None) -> None:
-        """Read calls without gradients again, on the data of another loader."""
-        self.loader = loader
-        if loader not in self.loaders and len(self.loaders) <= _MOST_LOADERS:
-            self.loaders.add(loader)
-            self.reads = READS_ASIDE
 
 
 class ModuleProbe(Probe):
@@ -251,7 +219,7 @@ class ModuleProbe(Probe):
         key = (kinds, training, on, grad, tracked, same, scene.loader, autocast, dropout, drops, known)
         event = place.events.get(key)
         if event is None:
-            event = place.events[key] = self._called(place, module, key)
+            event = place.events[key] = place.called(module, key)
         scene.emit(event)
         if self._coast.learning:
             self._coast.name(self._called_by if tracked else -self._called_by)
@@ -340,29 +308,6 @@ class ModuleProbe(Probe):
             place.last = None
             found = LoopRead(model=place.model.number, name=last.name, use="read", place=last.place, site=place.site)
             self.scene.emit(found)
-
-    def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
-        model = place.model
-        _, training, on, grad, tracked, same, loader, autocast, dropout, drops, known = key
-        kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
-        return ModelCalled(
-            model=model.number,
-            site=place.site,
-            training=training,
-            sensitive=tuple(sorted({*kinds, "F.dropout"} if drops else kinds)),
-            frozen_sensitive=len(kinds) < len(model.sensitive),
-            grad=grad,
-            tracked=tracked,
-            discarded=place.dropped,
-            same_input=same,
-            known_input=known,
-            loader=loader,
-            compiled=module._compiled_call_impl is not None,
-            autocast=autocast,
-            use=place.use.how,
-            only_read=place.use.only,
-            dropout=dropout,
-        )
 
     def _called_directly(self, frame: FrameType) -> Any:
         """Return the module with a ``forward`` that user code calls directly; None in the ordinary case."""

@@ -9,4 +9,10 @@ pace: time and memory of the process, at sampled steps
 sampled_measures: mixed gradients, and parameters that never change
 equal_rows: weights with equal rows
 rebuilt: optimizers that are built again over the same parameters
+aliases: second names of a trained model
+averages: updates of averages
+copies: models that were meant to follow a trained one
+fresh_weights: weights of a model that is first called late
+pass_loops: loops around the construction of an optimizer
+schedule_lengths: lengths of schedules in epochs, by their names
 """

@@ -10,7 +10,7 @@ import inspect
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from truestep.probes.active.rows.origins import resolved
+from truestep.probes.variables.origins import resolved
 
 _BUILTINS = {
     abs, bool, dict, enumerate, float, int, isinstance, len, list, max, min, range, reversed, set, sorted, sum, tuple,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from truestep.events import CheckSkipped, SampleReadAgain, SamplesShared, Site
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.data_sets.overlap import Overlap, Trained
 from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.grounds import Attempts
+from truestep.probes.copies.objects import Refused
 from truestep.seams.refs import Ref
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import Any
 from truestep import source
 from truestep.events import CollatedAgain, Site
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, copy_of, mind
 from truestep.probes.active.rows.fetched import Path, names_of, tensors_of
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused, copy_of, mind
 
 _SAMPLES = 12
 _SEEDS = (31, 32)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, copy_of, mind
 from truestep.probes.active.data_sets.drawn import Bases, Samples, numbered
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused, copy_of, mind
 
 _MOST_ROWS = 100_000
 _MOST_BYTES = 1 << 28

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from truestep.probes.active.copies import Refused, mind
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused, mind
 from truestep.seams.refs import Ref
 
 _DEEP = 8

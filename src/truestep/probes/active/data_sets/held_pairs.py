@@ -8,8 +8,9 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import RowsPaired
-from truestep.probes.active.rows.tables import Held, Table, arrays, arrays_of, as_tensor, differ, keys_of, shape_of
+from truestep.probes.active.rows.tables import Table, differ, keys_of
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, arrays, arrays_of, as_tensor, shape_of
 
 _LEAST_ROWS = 32
 _MOST_DATA = 8

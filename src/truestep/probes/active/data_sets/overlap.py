@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.data_sets.contents import Changing, Contents, repeated
 from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused
 from truestep.seams.divided import part
 
 _MOST_LOADERS = 96

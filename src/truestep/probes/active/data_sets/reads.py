@@ -9,8 +9,8 @@ from types import FunctionType
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, copy_of, mind
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.objects import Refused, copy_of, mind
 
 _SEEDS = (11, 12, 13, 14)
 _SAMPLES = 4

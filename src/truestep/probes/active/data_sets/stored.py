@@ -15,10 +15,10 @@ from typing import Any
 
 from truestep import source
 from truestep.events import Site, StoredCompared
-from truestep.probes.active.rows.reads import Found
-from truestep.probes.active.rows.tables import Held, arrays_of, as_tensor, shape_of
+from truestep.probes.active.rows.lookup import Found
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, arrays_of, as_tensor, shape_of
 from truestep.seams.refs import Ref
 
 _ROWS = 64

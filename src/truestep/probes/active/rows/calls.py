@@ -14,7 +14,7 @@ from truestep.seams.refs import Ref
 
 if TYPE_CHECKING:
     from truestep.probes.active.rows.fetched import Located
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _MOST_CALLS = 16
 _MOST_CELLS = 1 << 20

@@ -8,12 +8,12 @@ from typing import Any
 
 from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
-from truestep.probes.active.call import Call, Path, called
-from truestep.probes.active.copies import Refused, copy_of
-from truestep.probes.active.rows.origins import target_made_at
 from truestep.probes.active.trial import Trial, own
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.copies.call import Call, Path, called
+from truestep.probes.copies.objects import Refused, copy_of
+from truestep.probes.variables.origins import target_made_at
 from truestep.seams.refs import Ref
 
 _SEED = 3_456_711

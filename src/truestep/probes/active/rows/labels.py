@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from truestep.events import LabelsRead, Site
 from truestep.probes.active.rows.names import stored_at, stored_in_loop
-from truestep.probes.active.rows.tables import Held, as_tensor, shape_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, as_tensor, shape_of
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _LEAST = 32
 """Least number of labels in a column."""

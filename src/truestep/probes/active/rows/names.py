@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.rows.tables import Held, Table, shape_of
+from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, shape_of
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 
 def stored_at(frames: list[FrameType], name: str) -> Site | None:

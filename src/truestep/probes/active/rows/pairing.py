@@ -7,18 +7,18 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from truestep.events import RowsPaired, Site
-from truestep.probes.active.call import Call
 from truestep.probes.active.rows.calls import Calls, Made
 from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
 from truestep.probes.active.rows.orders import Order, compare, is_read
-from truestep.probes.active.rows.origins import loss_made_at, target_made_at
-from truestep.probes.active.rows.tables import arrays, as_tensor, shape_of
 from truestep.probes.active.rows.written import Written, given_for, targets_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.copies.call import Call
+from truestep.probes.variables.arrays import arrays, as_tensor, shape_of
+from truestep.probes.variables.origins import loss_made_at, target_made_at
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _IN_A_MODEL = 2
 """Depth of calls inside a trainable model in a sampled step; inside a module that computes a loss it is 1."""

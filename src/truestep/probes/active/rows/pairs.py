@@ -6,11 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from truestep.probes.active.rows.orders import compare
-from truestep.probes.active.rows.tables import Held, as_tensor, differ, shape_of
+from truestep.probes.active.rows.tables import differ
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import Held, as_tensor, shape_of
 
 if TYPE_CHECKING:
-    from truestep.probes.active.rows.reads import Found
+    from truestep.probes.active.rows.lookup import Found
 
 _MOST_COMPARED = 1 << 22
 _LOG_CHANCE = -9.0

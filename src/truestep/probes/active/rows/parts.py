@@ -9,10 +9,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from truestep.events import PartsCompared, RowsEqualled, Site
-from truestep.probes.active.rows.origins import made_at, mentions, root_of, stored_by
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.variables.origins import made_at, mentions, root_of, stored_by
 from truestep.seams.refs import Ref
 
 _FRAMES = 3

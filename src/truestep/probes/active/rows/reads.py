@@ -9,54 +9,25 @@ from typing import Any
 
 from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Site
 from truestep.probes.active.rows.labels import Labels
+from truestep.probes.active.rows.lookup import Found, Lookup
 from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
-from truestep.probes.active.rows.tables import (
-    CopiedRows,
-    Held,
-    Table,
-    arrays,
-    arrays_of,
-    differ,
-    keys_of,
-    shape_of,
-    version_of,
-)
+from truestep.probes.active.rows.tables import CopiedRows, Table
 from truestep.probes.context.scene import Scene
-from truestep.seams.refs import Ref
+from truestep.probes.variables.arrays import Held, arrays, arrays_of, shape_of
 
 _LEAST = 8
 """Least number of rows of a batch."""
-_INNER = 3
-"""Frames with variables that can hold the batch, if the arguments of the call are made from it."""
 _MOST_CALLS = 100
 _MOST_LOOKS = 2
 """Calls of a line at which arrays are looked for that nothing reads."""
 _MOST_READS = 2
 """Calls of training that are read in a step."""
-_MOST_KNOWN = 512
 _OFTEN = 16
 """Calls of a line from which it must be seldom next to the steps: others are those of a teacher."""
 _MOST_SEEN = 1 << 16
 _MOST_FRESH = 256
 _MOST_TABLES = 64
-_MOST_NEAR = 8
-
-
-@dataclass(slots=True)
-class Found:
-    """A batch with all its rows in a table."""
-
-    name: str
-    table: Table
-    places: Any
-    keys: Any
-    form: tuple[Any, ...] = ()
-    """Shape of a row, whether its values are floating-point numbers, and length of a window or 0."""
-
-    @property
-    def window(self) -> int:
-        return int(self.form[2])
 
 
 @dataclass(slots=True)
@@ -81,11 +52,10 @@ class RowReads:
     def __init__(self, scene: Scene, aside: Any) -> None:
         self._scene = scene
         self._aside: Any = aside
-        self._known: dict[tuple[int, int], tuple[Ref, Any, Table | None]] = {}
-        """Tables of tensors, by id and window, with the version of their values."""
         self._seen: dict[tuple[int, tuple[Any, ...]], _Seen] = {}
         """Model, or 0 for all of them, and form of the rows, to the rows of the training."""
         self.copies = CopiedRows(scene)
+        self._lookup = Lookup(scene, self.copies)
         self._fresh: dict[tuple[str, tuple[Any, ...]], set[int]] = {}
         """Arrays with rows of the training and others, to some keys of the others, until they are read."""
         self._unused: set[str] = set()
@@ -130,7 +100,7 @@ class RowReads:
         with self._aside(), scene.sampling.timed(None):
             frames = scene.sites.users(frame)
             held = arrays(scene, frames)
-            found, batch = self._batch(frames, held, given) if before is None else (before, None)
+            found, batch = self._lookup.batch(frames, held, given) if before is None else (before, None)
             if not found:
                 if given:
                     self._begin()
@@ -253,12 +223,12 @@ class RowReads:
         with self._aside(), scene.sampling.timed(None):
             frames = scene.sites.users(frame)
             held = arrays(scene, frames)
-            found, _ = self._batch(frames, held, given, whole=True)
+            found, _ = self._lookup.batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
             copies = self.copies.evaluated(model, frames, given[0])
             if found:
                 self._evaluated_now, self._part = (frames, held, found), part
-                self.parts.evaluated(frames, held, found, self._table, first=calls < _MOST_LOOKS)
+                self.parts.evaluated(frames, held, found, self._lookup.table, first=calls < _MOST_LOOKS)
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
         if copies:
@@ -315,7 +285,7 @@ class RowReads:
         """Record arrays that hold rows of the training next to others, which nothing has read so far."""
         torch = self._scene.torch
         for one in held:
-            table = self._table(one, least.form)
+            table = self._lookup.table(one, least.form)
             key = one.name, least.form
             if table is None or key in self._fresh or len(self._fresh) >= _MOST_TABLES:
                 continue
@@ -342,78 +312,7 @@ class RowReads:
         mixed = [(name, False) for (name, _), fresh in self._fresh.items() if fresh]
         return [*mixed, *((name, True) for name in sorted(self._unused))]
 
-    # --- rows --------------------------------------------------------------------------------------------------
-
-    def _batch(
-        self, frames: list[FrameType], held: list[Held], given: tuple[Any, ...], *, whole: bool = False
-    ) -> tuple[list[Found], Any]:
-        """Return the tables with the rows of a call: of its first argument, else of a variable near the call."""
-        torch = self._scene.torch
-        if not given or not shape_of(torch, given[0]):
-            return [], None
-        rows = shape_of(torch, given[0])[0]
-        inner = {id(frame) for frame in frames[:_INNER]} | {id(frame.f_globals) for frame in frames[:1]}
-        near = [one.value for one in held if one.owner in inner and shape_of(torch, one.value)[:1] == (rows,)]
-        for place, value in enumerate((*given, *near[:_MOST_NEAR])):
-            found = self.locate(value, held, whole=whole)
-            if place >= len(given):  # another order of the same rows need not be that of the input
-                found = [one for one in found if whole or one.table.rows > rows]
-            if found:
-                return found, value
-        return [], None
-
     def of_data_set(self, given: tuple[Any, ...], data: Any) -> list[Found]:
         """Return the tables of a data set with all rows of the first argument of a call."""
         with self._aside(), self._scene.sampling.timed(None):
-            return self.locate(given[0], arrays_of(self._scene, data)) if given and data is not None else []
-
-    def locate(self, value: Any, held: list[Held], *, whole: bool = False) -> list[Found]:
-        """Return the tables with every row of an array, each once; itself too if ``whole``."""
-        torch = self._scene.torch
-        shape = shape_of(torch, value)
-        if not shape or shape[0] < _LEAST or getattr(value, "requires_grad", False):
-            return []
-        keys = keys_of(self._scene, value)
-        if keys is None or len(torch.unique(keys)) < _LEAST:
-            return []
-        form = shape[1:], _is_floating(value)
-        found = []
-        for one in held:
-            for window in (0, shape[1]) if len(shape) == 2 and not form[1] else (0,):
-                if one.value is value and not whole:
-                    continue
-                table = self._table(one, (*form, window))
-                if table is None or table.rows < len(keys):
-                    continue
-                places, once = table.places(torch, keys)
-                if bool(once.float().mean() >= 0.9) and bool(table.has(torch, keys).all()):
-                    found.append(Found(one.name, table, places, keys, (*form, window)))
-        return found
-
-    def _table(self, held: Held, form: tuple[Any, ...]) -> Table | None:
-        """Return an array as a table of rows of a form, or of windows."""
-        scene, value, window = self._scene, held.value, form[2]
-        shape = shape_of(scene.torch, value)
-        if len(shape) != (1 if window else 1 + len(form[0])) or _is_floating(value) != form[1]:
-            return None
-        if not window and (shape[1:] != form[0] or (len(shape) == 1 and not form[1])):
-            return None  # whole numbers alone are labels, or places of rows
-        version = version_of(value)
-        known = self._known.get((id(value), window))
-        if known is not None and known[0]() is value and version is not None and known[1] == version:
-            return known[2]
-        keys, table = keys_of(scene, value, window=window), None
-        if keys is not None and len(keys) >= _LEAST:
-            if differ(scene.torch, keys):
-                table = Table(scene.torch, held, keys)
-            elif not window:
-                self.copies.met(value, keys)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        self._known[id(value), window] = Ref(value), version, table
-        return table
-
-
-def _is_floating(value: Any) -> bool:
-    kind = str(value.dtype)
-    return "float" in kind
+            return self._lookup.locate(given[0], arrays_of(self._scene, data)) if given and data is not None else []

@@ -9,12 +9,13 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ScalingRead, Site
+from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
-from truestep.probes.active.rows.origins import stored_by
-from truestep.probes.active.rows.reads import Found
-from truestep.probes.active.rows.tables import Table, as_tensor, version_of
+from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.arrays import as_tensor, version_of
+from truestep.probes.variables.origins import stored_by
 from truestep.seams.refs import Ref
 
 _MOST_SEEN = 1 << 16

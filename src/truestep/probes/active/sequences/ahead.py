@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Call, Path
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.trial import Trial, own
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call, Path
+from truestep.probes.copies.objects import Refused
 
 _SEED = 3_456_711
 _LARGEST = 1 << 18

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Path
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Path
 
 _SEED = 3_456_781
 _DIMS = 3

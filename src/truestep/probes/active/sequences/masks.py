@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.events import Site
-from truestep.probes.active.call import Path, name_of
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Path, name_of
 
 _SEED = 4_567_811
 _LEAST_ROWS = 2

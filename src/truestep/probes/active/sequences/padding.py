@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from truestep.probes.active.call import Path, name_of
-from truestep.probes.active.copies import Refused
 from truestep.probes.active.influence import same
 from truestep.probes.active.trial import Trial
+from truestep.probes.copies.call import Path, name_of
+from truestep.probes.copies.objects import Refused
 
 _SEED, _OTHER_SEED = 5_678_911, 1_198_765
 _LEAST_LENGTH = 4

@@ -9,12 +9,12 @@ from typing import Any
 
 from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
-from truestep.probes.active.call import Call, called
-from truestep.probes.active.copies import Refused, copy_of
-from truestep.probes.active.rows.origins import target_made_at
 from truestep.probes.active.sequences.ahead import Ahead, Tokens, kept, look, repeated, sequences
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.call import Call, called
+from truestep.probes.copies.objects import Refused, copy_of
+from truestep.probes.variables.origins import target_made_at
 from truestep.seams.refs import Ref
 
 _KINDS = ("cross_entropy", "nll_loss")

@@ -14,10 +14,10 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import Site, TargetFollowed
-from truestep.probes.active.rows.origins import place_of, stored_by
 from truestep.probes.backward.terms import leaves_below
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.origins import place_of, stored_by
 
 _ERRORS = frozenset({"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"})
 _TO_ERROR = frozenset({

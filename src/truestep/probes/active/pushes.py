@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.events import ResultPushed, Site
-from truestep.probes.active.call import called
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.copies.call import called
+from truestep.probes.copies.objects import Refused
 from truestep.seams.refs import ValuesRef
 
 _MOST_RESULTS = 8

@@ -6,7 +6,7 @@ from typing import Any
 
 from truestep.events import BatchStatisticsTaken, Site
 from truestep.probes.context.scene import Scene
-from truestep.probes.forward.statistics import Frozen
+from truestep.probes.forward.layers.statistics import Frozen
 from truestep.seams.refs import Ref
 
 _MANY = 16

@@ -7,8 +7,8 @@ import functools
 import types
 from typing import Any
 
-from truestep.probes.active.purity import Purity, functions_in
 from truestep.probes.context.scene import Scene
+from truestep.probes.copies.purity import Purity, functions_in
 
 SMALL_BYTES = 64 << 20
 _OF_FREE = 0.02

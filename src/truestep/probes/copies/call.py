@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import FrameType, FunctionType
 from typing import Any
 
-from truestep.probes.active.copies import Refused
 from truestep.probes.context.local_variables import argument
+from truestep.probes.copies.objects import Refused
 
 Path = tuple[Any, ...]
 """Position of a value in the arguments: "args" or "kwargs", then the keys and indices that lead to it."""

@@ -1,0 +1,7 @@
+"""Layers inside of models.
+
+norms: values that layers of batch normalization take statistics from
+statistics: statistics of batch normalization, in evaluations and in frozen layers
+settings: settings of layers that no training uses
+twins: layers that run in two places, and their twins in none
+"""
