@@ -98,6 +98,7 @@ def release(tmp_path_factory):
     return Release(tmp_path_factory.mktemp("release"))
 
 
+@pytest.mark.program
 def test_the_wheel_has_every_file_of_the_package(release):
     folders = {"truestep": ROOT / "src" / "truestep", "truestep/_proofs": ROOT / "proofs"}
     expected = {
@@ -119,6 +120,7 @@ def test_the_wheel_has_every_file_of_the_package(release):
     }
 
 
+@pytest.mark.program
 def test_the_sdist_makes_the_same_wheel(release, tmp_path):
     with tarfile.open(release.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -142,6 +144,7 @@ def test_the_sdist_makes_the_same_wheel(release, tmp_path):
         assert one.read(record) == other.read(record), "names and hashes of all files"
 
 
+@pytest.mark.program
 def test_the_metadata_are_valid_and_the_readme_is_rendered(release):
     with zipfile.ZipFile(release.wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("METADATA"))
@@ -176,6 +179,7 @@ def test_a_script_is_supervised_and_reported_from_an_empty_folder(release):
     assert "0 failed" in release.run("truestep", "check", "train.py").stderr
 
 
+@pytest.mark.program
 def test_the_texts_of_the_package_are_read_from_the_wheel(release):
     assert "## " not in release.run("truestep", "explain", "clip-after-step").stdout
     assert "loss" in release.run("truestep", "explain", "loss", "is", "nan").stdout

@@ -23,6 +23,9 @@ SLOW = {
     "resuming", "rnn_dropout", "sparse_and_custom", "threads", "two_models", "warnings_shown", "weights_elsewhere",
 }  # fmt: skip
 """Part of `make test-all`: each has a neighbour among the others."""
+LONG = {"compiled_model"}
+"""Part of `make programs`."""
+MARKS = {**dict.fromkeys(SLOW, pytest.mark.slow), **dict.fromkeys(LONG, pytest.mark.program)}
 Run = tuple[int, str, str]
 
 
@@ -55,7 +58,7 @@ def same(plain: Run, watched: Run) -> None:
     assert watched[0] == plain[0]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PROGRAMS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in PROGRAMS])
 def test_a_supervised_program_is_bit_identical(name: str, tmp_path: Path) -> None:
     plain = python(f"{name}.py")
     watched, report = supervised(tmp_path, f"{name}.py")

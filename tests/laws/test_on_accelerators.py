@@ -56,6 +56,7 @@ def test_on_the_stand_in(name: str, on_the_stand_in: dict[str, dict[str, Any]]) 
     assert result["outcome"] == "passed", result["why"]
 
 
+@pytest.mark.program
 def test_what_the_stand_in_cannot_show_says_so(on_the_stand_in: dict[str, dict[str, Any]]) -> None:
     skipped = {name for name, result in on_the_stand_in.items() if result["outcome"] == "skipped"}
     assert skipped == NOT_ON_THE_STAND_IN
@@ -94,7 +95,10 @@ def test_without_a_gpu_it_says_so_in_one_line() -> None:
 
 @pytest.mark.parametrize(
     "parts",
-    [("loader",), pytest.param(("checks", "step", "toolkit", "loader", "gpt"), marks=pytest.mark.slow)],
+    [
+        pytest.param(("loader",), marks=pytest.mark.program),
+        pytest.param(("checks", "step", "toolkit", "loader", "gpt"), marks=pytest.mark.slow),
+    ],
     ids=len,
 )
 def test_it_runs_with_torch_and_numpy_alone(parts: tuple[str, ...], tmp_path: Path) -> None:

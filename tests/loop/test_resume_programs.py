@@ -454,7 +454,17 @@ def outcome(parameters, out):
     return [parameter.detach().clone() for parameter in parameters], lines
 
 
-@pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)
+OFTEN = {
+    two_optimizers_with_schedules, a_closure, generators_of_its_own, epochs_by_hand_that_save_between_loops,
+    an_early_stop, steps_with_a_buffer, a_batch_size_that_grows, two_phases_and_evaluations_inside,
+}  # fmt: skip
+"""Programs for `make test`; the others are for `make programs`."""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [pytest.param(one, id=one.__name__, marks=[] if one in OFTEN else [pytest.mark.program]) for one in PROGRAMS],
+)
 def test_a_program_that_was_cut_off_ends_as_one_that_was_not(written, tmp_path):
     tick, numbers = cut_at(0)
     weights, lines = outcome(written(tmp_path / "whole", tick), tmp_path / "whole")

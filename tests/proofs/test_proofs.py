@@ -35,7 +35,7 @@ def every(number: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("proof", "steps"), every(5))
+@pytest.mark.parametrize(("proof", "steps"), every(10))
 def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "bad.py"
     marked = expected(program)
@@ -48,7 +48,7 @@ def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: in
     assert run.errors == [], str(run)
 
 
-@pytest.mark.parametrize(("proof", "steps"), every(10))
+@pytest.mark.parametrize(("proof", "steps"), every(20))
 def test_the_correct_program_is_quiet(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "good.py"
     assert expected(program) == set()

@@ -236,6 +236,8 @@ PROGRAMS = [
     plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
     skipping, swapped, scheduled, warmed, compiled,
 ]  # fmt: skip
+LONG = {with_a_loader, skipping, swapped, scheduled, warmed, compiled}
+"""Part of `make programs`."""
 
 
 def supervised(program: Callable[[Callable[[int], None]], None], folder: Path) -> tuple[Summary, int]:
@@ -261,7 +263,10 @@ def recorded(folder: Path) -> list[str]:
     return (folder / "rank-0.jsonl").read_text().splitlines()
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(one, id=one.__name__, marks=[pytest.mark.program] * (one in LONG)) for one in PROGRAMS],
+)
 def test_a_coasted_run_has_the_findings_counts_and_record_of_one_seen_in_full(
     program: Callable[[Callable[[int], None]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
