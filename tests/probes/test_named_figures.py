@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.events import ChoiceRead, ClassFigureRead, LossFigureRead
+from truestep.events import ChoiceRead, ClassFigureRead, EvaluationRan, LossFigureRead
 from truestep.probes.figures.claims import claim_of, computed, printed
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.of_tests import figure_of_test
@@ -300,3 +300,20 @@ def test_other_choices_are_not(figure):
 
 def test_a_choice_without_a_loss_of_a_validation_is_not():
     assert choices(lambda train, held: train, held_out=False) == []
+
+
+def test_functions_that_call_an_evaluation_are_named_once():
+    net = nn.Linear(5, 3)
+
+    def evaluate():
+        net.eval()
+        with torch.no_grad():
+            return [net(x).argmax(1) for x, _ in LOADER]
+
+    with capture_events() as events:
+        for _ in range(3):
+            evaluate()
+    ran = {(event.path, event.first) for event in events if isinstance(event, EvaluationRan)}
+    first = evaluate.__code__.co_firstlineno
+    assert ran == {(__file__, first), (__file__, first - 2 - 1)}
+    assert sum(isinstance(event, EvaluationRan) for event in events) == len(ran)

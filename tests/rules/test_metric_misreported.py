@@ -2,6 +2,7 @@ import pytest
 
 from truestep.events import (
     ClassFigureRead,
+    EvaluationRan,
     FigureOfTest,
     FigureRead,
     LoaderUnread,
@@ -230,3 +231,38 @@ def test_the_figure_of_a_test_is_that_of_other_samples():
     for unread in (LoaderUnread(name="test_loader"), PartUnused(name="test")):
         (message,) = messages(test, unread)
         assert message == f"the figure of a test is that of other samples, and `{unread.name}` is never read"
+
+
+PROGRAM = """from sklearn.metrics import average_precision_score, roc_auc_score
+def evaluate(model, x, y):
+    scores = model(x).sigmoid()
+    report(y, scores)
+    return roc_auc_score(y, scores > 0.5)
+
+
+def report(y, scores):
+    print(average_precision_score(y, scores > 0.5))
+
+
+def unused(y, scores):
+    print(roc_auc_score(y, scores > 0.5))
+
+
+def main():
+    print("AUC", evaluate(net, x, y))
+"""
+
+
+def test_formulas_count_in_functions_that_call_an_evaluation(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    ran = [EvaluationRan(path=str(path), first=first) for first in (2, 16)]
+    places = [finding.primary.site for finding in judge(MetricMisreported, ran)]
+    assert [(site.line, site.function) for site in places] == [(5, "evaluate"), (9, "report")]
+    (called,) = judge(MetricMisreported, ran[1:])  # main names the function
+    assert called.primary.site.line == 5
+    assert judge(MetricMisreported, [EvaluationRan(path=str(path), first=0)]) == []
+    assert judge(MetricMisreported, [EvaluationRan(path=str(tmp_path / "gone.py"), first=2)]) == []
+    sound = tmp_path / "sound.py"
+    sound.write_text(PROGRAM.replace(" > 0.5", ""))
+    assert judge(MetricMisreported, [EvaluationRan(path=str(sound), first=2)]) == []

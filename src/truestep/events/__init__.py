@@ -60,7 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead
+from truestep.events._figures import ChoiceRead, ClassFigureRead, EvaluationRan, FigureOfTest, LossFigureRead
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -194,6 +194,7 @@ __all__ = [
     "EmbeddingEvaluated",
     "EmbeddingRead",
     "EvaluationLossRead",
+    "EvaluationRan",
     "Event",
     "FigureOfTest",
     "FigureRead",

@@ -57,6 +57,18 @@ class FigureOfTest(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EvaluationRan(Event):
+    """A function of the program called an evaluation, directly or by another function; sent once for each function."""
+
+    absent: ClassVar[str] = "no evaluation by a function of the program"
+    path: str
+    first: int = 0
+    """Line of the function; 0 for the statements of the module."""
+    site: Site | None = None
+    """The call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChoiceRead(Event):
     """The best value of a branch that keeps weights was, after each evaluation, the least loss of the training."""
 

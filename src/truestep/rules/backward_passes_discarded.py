@@ -15,8 +15,8 @@ _LEAST_STEPS = 3
 _REGULAR = 0.8
 """Least share of the steps before which the same number of passes was lost, or `_SEVERAL` of them."""
 _SEVERAL = 2
-"""Passes lost before each step of a loop over batches, whose number differs between data sets. A line search that takes
-gradients at every point loses one, or none, before many of its steps."""
+"""Passes lost before each step; their number differs between data sets. A line search that takes gradients at every
+point loses one, or none, before many of its steps."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 

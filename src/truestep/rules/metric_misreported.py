@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from truestep.events import (
     ClassFigureRead,
+    EvaluationRan,
     Event,
     FigureOfTest,
     FigureRead,
@@ -21,6 +22,7 @@ from truestep.events import (
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._class_figures import FORMULAS, Judgement, judged
 from truestep.rules._conditions import ENDED
+from truestep.rules._formulas import wrong_formulas_of
 from truestep.rules._loader_names import is_of_test
 from truestep.rules._loss_figures import HELP, mistaken
 from truestep.rules._rule import Progress, Rule
@@ -87,9 +89,10 @@ class MetricMisreported(Rule):
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
     program calls one of a test, if it reads no samples with this name, and those with this name are never read.
 
-    The syntax shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
-    precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, values
-    compared with themselves, results of the last batch, and means of batches divided by samples.
+    The source shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
+    precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, and
+    values compared with themselves. A run reports them in functions that call an evaluation. ``truestep lint`` also
+    reports results of the last batch, and means of batches divided by samples.
 
     Why it matters
     --------------
@@ -136,7 +139,10 @@ class MetricMisreported(Rule):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.HIGH
-    watches = (FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, FigureOfTest, LoaderUnread, PartUnused)
+    watches = (
+        FigureRead, ResultCompared, ClassFigureRead, LossFigureRead, FigureOfTest, LoaderUnread, PartUnused,
+        EvaluationRan,
+    )  # fmt: skip
     needs = (FigureRead, ENDED)
     asks = "the figures are those of the predictions"
 
@@ -155,6 +161,7 @@ class MetricMisreported(Rule):
         self._named: dict[str, list[tuple[ClassFigureRead, Judgement]]] = {}
         self._of_losses: dict[str, list[tuple[LossFigureRead, str]]] = {}
         self._tests: list[FigureOfTest] = []
+        self._functions: list[EvaluationRan] = []
         self._unread: dict[str, Site | None] = {}
         """Loaders and arrays with the name of a test that nothing reads."""
         self._reported: set[tuple[Site | None, str]] = set()
@@ -172,6 +179,8 @@ class MetricMisreported(Rule):
             self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
         if isinstance(event, FigureOfTest):
             self._tests.append(event)
+        if isinstance(event, EvaluationRan):
+            self._functions.append(event)
         if isinstance(event, LoaderUnread | PartUnused) and is_of_test(event.name):
             self._unread.setdefault(event.name, event.site)
         if not isinstance(event, FigureRead) or not math.isfinite(event.value):
@@ -241,6 +250,23 @@ class MetricMisreported(Rule):
                 figure = figures[-1]
                 most = 1 if "/" in name else 100
                 self._found(figure, f"`{name}` is above {most}", f"{figure.value:.4g}", len(figures), run)
+        if not self._drafts:
+            self._by_formula(run)
+
+    def _by_formula(self, run: Progress) -> None:
+        """Report the formulas that cannot be their figure, in functions that called an evaluation."""
+        for place, found in wrong_formulas_of(self._functions):
+            if not any(name in found.label for name in self._right):
+                self.report(
+                    place,
+                    found.message,
+                    run=run,
+                    label=found.label,
+                    cost="early stopping and the choice of a model follow this number",
+                    help=found.help,
+                    confidence=Confidence.MEDIUM,
+                    unit="figures",
+                )
 
     def _claimed(self, run: Progress) -> None:
         """Report the figures that are others than their names say."""

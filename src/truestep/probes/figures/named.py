@@ -12,7 +12,7 @@ from time import thread_time
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from truestep.events import ClassFigureRead, Event, FigureOfTest, LossFigureRead, Site
+from truestep.events import ClassFigureRead, EvaluationRan, Event, FigureOfTest, LossFigureRead, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
@@ -21,6 +21,7 @@ from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_cla
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
 from truestep.probes.figures.of_tests import OfTest, figure_of_test
+from truestep.probes.unread.statements import scope_of
 
 if TYPE_CHECKING:
     from truestep.probes.figures.function_ends import FunctionEnd
@@ -31,12 +32,13 @@ _MOST_EVALUATIONS = 256
 _MOST_S = 0.25
 """Processor time for the counts of a run."""
 _MOST_TESTS = 16
+_MOST_FUNCTIONS = 32
 _FRAMES = 4
 _Key = tuple[int, str]
 
 
 class NamedFigures:
-    """Emits `ClassFigureRead`, `LossFigureRead`, `FigureOfTest` and `ChoiceRead`.
+    """Emits `ClassFigureRead`, `LossFigureRead`, `FigureOfTest`, `EvaluationRan` and `ChoiceRead`.
 
     Args:
         scene: the scene.
@@ -59,6 +61,8 @@ class NamedFigures:
         """Figures of functions of the evaluation that end."""
         self._choices = Choices(scene)
         self._tests: set[OfTest] = set()
+        self._ran: set[CodeType] = set()
+        """Functions that called an evaluation."""
         self._main = ""
         """File of the main module, which does not know it at its end."""
 
@@ -104,8 +108,15 @@ class NamedFigures:
         self._spent_s += thread_time() - began
 
     def _tested(self, site: Site | None, user: FrameType) -> None:
-        """Emit that the values of an evaluation are called those of a test."""
+        """Emit the functions that call an evaluation, and values of it that are called those of a test."""
         for frame in self._scene.sites.users(user)[:_FRAMES]:
+            code = frame.f_code
+            if code not in self._ran and len(self._ran) < _MOST_FUNCTIONS:
+                self._ran.add(code)
+                scope = scope_of(code)
+                if scope is not None:
+                    first = getattr(scope, "lineno", 0)
+                    self._scene.emit(EvaluationRan(path=code.co_filename, first=first, site=site))
             test = figure_of_test(frame.f_code.co_filename, frame.f_lineno)
             if test is not None and test not in self._tests and len(self._tests) < _MOST_TESTS:
                 self._tests.add(test)

@@ -237,7 +237,7 @@ class Panel:
     def rotate(self) -> None:
         """Choose the sentinels: the last parameter that has had a gradient, and the others of these in turn.
 
-        A step is one without gradients only if none of its parameters has one.
+        A step counts as one without gradients if the examined ones have none.
         """
         every = [held for held in self.everything if held.grad is not None] or self.everything
         if len(every) > SENTINELS:

@@ -1,0 +1,61 @@
+"""Formulas of figures in the functions that ran an evaluation, read from the source of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from truestep import source
+from truestep.events import EvaluationRan, Site
+from truestep.findings import Confidence
+from truestep.rules._syntax.data.figures import wrong_formulas
+from truestep.syntax import Program, Suspicion
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def wrong_formulas_of(functions: list[EvaluationRan]) -> Iterator[tuple[Site, Suspicion]]:
+    """Yield the figures that their expression cannot be, each with its place.
+
+    Args:
+        functions: those that an evaluation was called in, directly or by another function.
+    """
+    for path in {one.path: None for one in functions}:
+        tree = source.parsed(path)
+        if tree is None:
+            continue
+        ran = _ran(tree, {one.first for one in functions if one.path == path})
+        for found in wrong_formulas(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
+            around = _around(tree, found.node)
+            if found.confidence is Confidence.HIGH and (0 if around is None else around.lineno) in ran:
+                yield _site(path, found.node, around), found
+
+
+def _ran(tree: ast.Module, called: set[int]) -> set[int]:
+    """Return the lines of the functions that called an evaluation, and of those of the file that these call by name."""
+    functions = [node for node in source.walk(tree) if isinstance(node, _FUNCTIONS)]
+    bodies: list[ast.AST] = [node for node in functions if node.lineno in called]
+    if 0 in called:
+        bodies += [node for node in tree.body if not isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
+    calls = (node for body in bodies for node in source.walk(body) if isinstance(node, ast.Call))
+    names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+    return called | {node.lineno for node in functions if node.name in names}
+
+
+def _around(tree: ast.Module, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the innermost function around a node; None at the level of the module."""
+    above = source.parents(tree)
+    while node in above:
+        node = above[node]
+        if isinstance(node, _FUNCTIONS):
+            return node
+    return None
+
+
+def _site(path: str, node: ast.AST, around: ast.FunctionDef | ast.AsyncFunctionDef | None) -> Site:
+    line = getattr(node, "lineno", 1)
+    end_line, end_column = getattr(node, "end_lineno", None) or line, getattr(node, "end_col_offset", None)
+    function = "<module>" if around is None else around.name
+    return Site(
+        path, line, getattr(node, "col_offset", -1), end_line, -1 if end_column is None else end_column, function
+    )
