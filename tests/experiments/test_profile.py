@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 
 from truestep.errors import NoExperiment
-from truestep.experiments.instruments import INSTRUMENTS
+from truestep.experiments.instruments.all_instruments import INSTRUMENTS
 from truestep.experiments.profile.bottleneck import leading, sentences, size
 from truestep.experiments.profile.profile import profile, read
 from truestep.experiments.reports.profile import text as of_profiled

@@ -50,7 +50,7 @@ class Place:
 
 
 class Runs:
-    """A bench whose runs have given losses; `dataclasses.replace` of it keeps its records."""
+    """A bench with runs of given losses; `dataclasses.replace` of it keeps its records."""
 
     target = Target("train.py", ())
 

@@ -201,7 +201,7 @@ MAY_DOUBLE = re.compile(
     """,
     re.VERBOSE,
 )
-"""In a source with none of these, no text has two full stops."""
+"""Without one of these in a source, its texts have at most one."""
 
 
 def prose():

@@ -47,6 +47,8 @@ def test_the_block_holds():
     [
         (["--help"], "explain"),
         (["run", "--help"], "--fail-on"),
+        (["repeat", "--help"], "--runs"),
+        (["verify-resume", "--help"], "--kills"),
         (["explain", "missing-zero-grad"], "zero_grad()"),
         (["explain", "loss", "is", "nan"], "nan-or-inf"),
         (["rules"], "missing-zero-grad"),

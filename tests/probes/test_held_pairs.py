@@ -18,7 +18,7 @@ ROWS = 120
 
 
 class Scaled(Dataset[Any]):
-    """Images whose values are scaled when they are read."""
+    """Images that are scaled when they are read."""
 
     def __init__(self, images: Any, labels: Any) -> None:
         self.images, self.labels = images, labels

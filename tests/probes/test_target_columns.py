@@ -25,7 +25,7 @@ class Network(nn.Module):
 
 
 def compared(make: Callable[[torch.Tensor], torch.Tensor], net: nn.Module, noise: float = 1.0) -> list[TargetsCompared]:
-    """Train on a table whose last feature is made from the targets, which the others predict but for noise."""
+    """Train on a table with a last feature made from the targets, which the others predict but for noise."""
     torch.manual_seed(0)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     with capture_events() as events:

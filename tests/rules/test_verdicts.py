@@ -548,7 +548,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ),
     (
         "predictions-worse-than-chance",
-        "results that are no classes",
+        "results without classes",
         [*MANY, ev.ResultCompared(model=1, samples=900)],
         "finished",
         "no predicted classes that are compared with targets",

@@ -68,7 +68,7 @@ class _Child:
     def torch_imported(self) -> None:
         """Install changes and instruments."""
         from truestep.experiments.changes import CHANGES
-        from truestep.experiments.instruments import INSTRUMENTS
+        from truestep.experiments.instruments.all_instruments import INSTRUMENTS
         from truestep.experiments.running.inside.stop_after import StopAfter
         from truestep.seams.refs import let_swap
         from truestep.seams.tracing import leave_uncompiled
