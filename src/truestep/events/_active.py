@@ -172,7 +172,8 @@ class ResultCompared(Event):
     batches), "tensors" (sums divided by the number of tensors that hold the samples), "first" (the loop ends in its
     first pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of
     the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
-    targets), "padding" (padded positions count), "itself" (equal values on both sides); empty without a mistake."""
+    targets), "padding" (padded positions count), "itself" (equal values on both sides), "own" (samples are searched
+    among themselves, and each finds itself); empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()

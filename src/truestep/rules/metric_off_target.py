@@ -63,6 +63,10 @@ _HOW = {
         "padded positions count in a metric, and not in the loss",
         "leave out positions with padding as target",
     ),
+    "own": (
+        "samples are searched among themselves, and the nearest of each is the sample itself",
+        "leave out each sample from its own search: `similarity.fill_diagonal_(-torch.inf)`",
+    ),
     "itself": (
         "a metric compares values with themselves",
         "compare predictions with targets",
@@ -87,7 +91,8 @@ class MetricOffTarget(Rule):
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
     that get predictions first and targets second; predictions that follow the targets at a correlation of 0.9 with an
     error of more than twice the spread of the targets, if these are on another scale than those of the training; and
-    values that are compared with themselves. It reports accuracies that count positions with the class as target that
+    values that are compared with themselves, also the labels of neighbours where each sample is the nearest of its own
+    search. It reports accuracies that count positions with the class as target that
     every loss of the training leaves out.
 
     Why it matters

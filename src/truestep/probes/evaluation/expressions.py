@@ -30,7 +30,7 @@ from truestep.probes.evaluation.functions import (
 from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scored
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
-from truestep.probes.evaluation.values import LOSSES, NOWHERE, OPERATIONS, Unknown, Value, applied
+from truestep.probes.evaluation.values import LOSSES, NOWHERE, OPERATIONS, Made, Unknown, Value, after_first, applied
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
@@ -41,6 +41,7 @@ _MOST_ITEMS = 6
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
 }  # fmt: skip
 _NAMES: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.BitAnd: "and", ast.Pow: "pow",
@@ -172,6 +173,14 @@ class Expressions(ABC):
         if found and len(first.unique()) > 1:
             self._run.mistaken("itself", node, self._path)
 
+    def _found_itself(self, labels: Any, target: Any, node: ast.expr) -> None:
+        """Hand on a comparison of the labels of neighbours, if the first of each is the sample itself."""
+        if not (self._is_tensor(labels) and self._is_tensor(target)) or labels.is_floating_point():
+            return
+        first = labels if labels.dim() == 1 else labels[:, 0]
+        if target.numel() == first.numel() and bool(self._torch.equal(first, target.reshape(-1).to(first.dtype))):
+            self._run.mistaken("own", node, self._path)
+
     def _both(self, left: ast.expr, right: ast.expr) -> list[Value]:
         found = [self.known(left), self.known(right)]
         if found[0] is None or found[1] is None:
@@ -247,11 +256,12 @@ class Expressions(ABC):
             except Exception:
                 raise Unknown from None
             if made is None:
-                return Value(part, None, chosen)
+                own = index.made is not None and index.made.own and it.dim() == 1
+                return Value(part, Made(own=True) if own else None, chosen)
             kept = replace(made, numbers=None, labels=None)
             if made.fits(it):
                 kept = made.selected(at, self._torch, ast.unparse(node.slice))
-            kept = replace(kept, unit="", kind="", pair=None)
+            kept = replace(kept, unit="", kind="", pair=None, own=made.own and not after_first(at))
             found = Value(part, replace(kept, raw=False, best=False, over="") if rows else kept)
             self._run.scored(kept, None, node, self._path)
             return found
@@ -368,6 +378,8 @@ class Expressions(ABC):
         self._run.paired([one, two], node, self._path)
         found = self._apply("", getattr(operator, name), [one, two])
         made, target = (one.made, two) if one.made is not None else (two.made, one)
+        if made is not None and made.own and target.made is None:
+            self._found_itself(one.it if one.made is not None else two.it, target.it, node)
         if made is not None and found.made is not None and target.made is None and made.fits(target.it):
             found.made = replace(found.made, labels=target.it)
         return self._measure(name, [one, two], {}, found, node)

@@ -22,6 +22,8 @@ from truestep.probes.forward.results import call_at
 _MOST_STATEMENTS = 60
 _UP = 3
 """Number of functions that may return a result to their callers."""
+_READING = frozenset({"print", "log", "info", "debug", "append", "extend", "update", "write", "isinstance", "len"})
+"""Calls for their effect that write to none of their arguments."""
 _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 Judge = Callable[[str, Value, Value, ast.expr, str], None]
@@ -287,6 +289,7 @@ class _Block(Expressions):
                 self.known(value)
             case ast.Expr(value=value):
                 self.known(value)
+                self._written(value)
             case ast.Return(value=ast.expr() as value):
                 found = self.known(value)
                 if found is None:
@@ -321,6 +324,31 @@ class _Block(Expressions):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.bind(one, None)
 
+    def _written(self, call: ast.expr) -> None:
+        """Forget the variables that a call for its effect may write to: ``x.fill_(0)``, ``np.fill_diagonal(x, 0)``."""
+        if not isinstance(call, ast.Call):
+            return
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name.endswith("_") and isinstance(call.func, ast.Attribute):
+            self._overwrite(call.func.value)
+        elif name not in _READING:
+            method = isinstance(call.func, ast.Attribute) and self.known(call.func.value) is None
+            for argument in () if method else call.args:
+                self._overwrite(argument)
+
+    def _overwrite(self, node: ast.expr) -> None:
+        """Forget the variables in an expression, and the others that share memory with them."""
+        names = {one.id for one in source.walk(node) if isinstance(one, ast.Name)}
+        memory = {self._memory(name) for name in names} - {0}
+        for name in [one for one in self._names if one in names or (memory and self._memory(one) in memory)]:
+            self._names[name] = NOWHERE
+
+    def _memory(self, name: str) -> int:
+        """Return the address of the memory of a tensor that a variable holds; 0 for other values."""
+        held = self._names.get(name)
+        it = held.it if isinstance(held, Value) else held
+        return int(it.untyped_storage().data_ptr()) if it is not None and type(it) is self._torch.Tensor else 0
+
     def bind(self, target: ast.expr, value: Value | None) -> None:
         """Store the value of a variable; None for an unknown one."""
         match target:
@@ -333,6 +361,8 @@ class _Block(Expressions):
                 for place, part in enumerate(elts):
                     known = len(parts) == len(elts)
                     self.bind(part, wrapped(parts[place], value) if known else None)
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="data"):
+                self._overwrite(inner)
 
 
 def _is_in_loop(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -21,13 +21,15 @@ _LIKE = frozenset({"view_as", "reshape_as", "expand_as", "type_as"})
 """Operations that take only the shape or the type of their argument."""
 _CHOOSING = frozenset({"argmax", "argmin"})
 _EXTREME = frozenset({"max", "min", "topk", "sort"})
+_LEAST_NEIGHBOURS = 8
+_SYMMETRIC = 1e-4
 _OTHER = frozenset({
     "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "sum", "mean", "item", "permute", "transpose", "t",
     "sigmoid", "softmax", "log_softmax", "exp", "log", "round", "clamp", "abs", "size", "dim", "numel", "all", "any",
     "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
     "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh", "pow",
     "split", "chunk", "ones_like", "zeros_like", "diag", "diagonal", "trace", "nanmean", "nan_to_num", "maximum",
-    "minimum", "clamp_min", "count_nonzero", "bincount",
+    "minimum", "clamp_min", "count_nonzero", "bincount", "argsort", "normalize", "cdist", "matmul", "mm",
 })  # fmt: skip
 LOSSES = frozenset({
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",
@@ -54,6 +56,8 @@ class Made:
     over: str = ""
     """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"; "least" for the
     smallest scores."""
+    own: bool = False
+    """True for neighbours of the samples among the same samples, if the nearest of each is the sample itself."""
     classes: int = 0
     """Of the smallest scores: the number of scores of a row."""
     numbers: Any = field(default=None, compare=False)
@@ -143,13 +147,31 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     over = _over(given, named, samples) if made.raw and name in _CHOOSING | _EXTREME else ""
     least = made.raw and not over and _is_least(name, given, named)
     selected = Made(over="least", classes=int(given[0].it.shape[-1])) if least else Made(over=over)
-    if name in _CHOOSING:
-        return Value(found, selected)
+    if name in _CHOOSING | _EXTREME or name == "argsort":
+        selected = replace(selected, own=_finds_itself(given[0].it, found[1] if isinstance(found, tuple) else found))
+    if name in _CHOOSING or name == "argsort":
+        return Value(found, selected if name in _CHOOSING else Made(own=selected.own))
     if name in _EXTREME and isinstance(found, tuple):
         best, chosen = Made(best=made.raw), selected
         return Value((Value(found[0], best), Value(found[1], chosen)), made)
     after = replace(made, raw=False, best=False) if name in ("long", "int", "bool") else Made()
     return Value(found, after)
+
+
+def _finds_itself(similar: Any, chosen: Any) -> bool:
+    """Return True if similarities are those of samples among themselves, and each is nearest to itself."""
+    shape: tuple[int, ...] = tuple(getattr(similar, "shape", ()))
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < _LEAST_NEIGHBOURS or chosen.shape[:1] != shape[:1]:
+        return False
+    first = chosen if chosen.dim() == 1 else chosen[:, 0]
+    own = bool((first == first.new_ones(shape[0]).cumsum(0) - 1).all())
+    return own and bool(similar.sub(similar.mT).abs().max() <= _SYMMETRIC * similar.abs().max())
+
+
+def after_first(index: Any) -> bool:
+    """Return True if an index leaves out the first column: the nearest neighbour of each sample."""
+    column = index[1] if isinstance(index, tuple) and len(index) == 2 else 0
+    return bool(column.start) if isinstance(column, slice) else type(column) is int and column != 0
 
 
 def _is_least(name: str, given: list[Value], named: dict[str, Value]) -> bool:
