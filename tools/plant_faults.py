@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SELECTION = "-m 'not slow and not program'"
 LEFT_OUT = ("templates/", "exercises/planted/", "exercises/written/")
 """Programs for users, which are not imported."""
-STYLE = "PIE790,SIM208"
-"""What ruff says of the form of a planted fault: `pass` for a statement, `not (not a)` for a condition."""
+STYLE = "E501,PIE790,RUF021,SIM208"
+"""What ruff says of the form of a planted fault: a long line, `pass` for a statement, `a or b and c`, `not (not a)`."""
 CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER: processes that a test leaves behind are children of this one."""
 

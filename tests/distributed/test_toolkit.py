@@ -9,13 +9,16 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from several_ranks import torchrun, warm_ranks
 
 from truestep.errors import BadSettings, SeveralProcesses
 from truestep.loop.ranks import launch
+from truestep.loop.ranks.data_parallel import DataParallel
 from truestep.loop.run.run import Run
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -181,3 +184,14 @@ def test_ddp_needs_a_launcher(environment: Any) -> None:
             Run(device="cpu", watch=False, strategy=strategy)
     with pytest.raises(BadSettings, match='strategy must be "auto", "ddp" or "fsdp"'):
         Run(device="cpu", watch=False, strategy="zero")
+
+
+def test_weights_that_are_not_contiguous_become_those_of_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.distributed, "broadcast", lambda whole, source, group: whole.fill_(3.0))
+    strategy: Any = object.__new__(DataParallel)
+    strategy.rank, strategy._group, strategy._heartbeat = 1, None, SimpleNamespace(begin=lambda: None)
+    model: Any = torch.nn.Conv2d(2, 4, 3)
+    model.to(memory_format=torch.channels_last)
+    assert not model.weight.is_contiguous()
+    strategy.begin([model], resumed=True)
+    assert bool((model.weight == 3).all() and (model.bias == 3).all())

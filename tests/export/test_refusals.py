@@ -5,6 +5,7 @@ import linecache
 import logging
 import random
 import re
+import sys
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from truestep.errors import BadInputs, NotExportable
 from truestep.export import export
 from truestep.export.calls import call_from
 from truestep.export.examples import edge_calls
+from truestep.export.refusals import quiet
 from truestep.export.shapes import free_dimensions
 from truestep.export.tracing import traced
 
@@ -134,6 +136,17 @@ def test_a_fixed_dimension_is_named_where_logging_was_configured(monkeypatch):
         trace(unexportable.FixedBranch())
     assert "dimension 0 of x is fixed to 8" in caught.value.expected
     assert logger.disabled
+
+
+def test_nothing_is_logged_and_printed_until_the_end(caplog, capsys):
+    logger = logging.getLogger("torch.export")
+    with quiet():
+        logger.critical("inside")
+        print("inside", file=sys.stderr)
+    logger.critical("behind")
+    print("behind", file=sys.stderr)
+    assert caplog.messages == ["behind"]
+    assert capsys.readouterr().err == "behind\n"
 
 
 def test_a_fixed_batch_can_be_asked_for():

@@ -54,6 +54,7 @@ def test_sarif_and_github_name_the_notebook():
     github = render(results, "github", Confidence.MEDIUM)
     assert "file=a.ipynb,title" in github
     assert f"::cell 4, line 6: {results.shown()[0].message}" in github
+    assert github.splitlines()[-1] == "1 failure found in 1 file"
 
 
 def test_comment_in_a_cell_allows_the_finding_there():

@@ -56,8 +56,9 @@ def test_old_names_of_mixed_precision_are_found(line):
         "    s = torch.cuda.amp.GradScaler()",
         "import torch\ns = torch.amp.GradScaler() if TORCH_GREATER_EQUAL_2_4 else torch.cuda.amp.GradScaler()",
         "from apex.amp import autocast\nwith autocast(): pass",
+        "import torch\nif torch.__version__ < '2.3':\n    from torch.cuda.amp import GradScaler\ns = GradScaler()",
     ],
-    ids=["new", "autocast", "try", "hasattr", "flag", "apex"],
+    ids=["new", "autocast", "try", "hasattr", "flag", "apex", "old-version"],
 )
 def test_new_names_and_second_choices_are_quiet(text):
     assert found(text) == []

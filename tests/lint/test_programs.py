@@ -205,6 +205,11 @@ ADD = "param.grad = gradient if param.grad is None else param.grad + gradient"
 QUIET |= {
     "an average that a method of it updates": "import copy\n"
     + OWN.format(name="Ema", use=f"{TRAIN}        ema.step(model)"),
+    "a step in one pass of a loop behind the backward pass": (
+        f"def main(loader, late):\n{MADE}\n    for x, y in loader:\n        optimizer.zero_grad()\n"
+        "        nn.functional.cross_entropy(model(x), y).backward()\n        for number in range(3):\n"
+        "            if number == late:\n                optimizer.step()\n"
+    ),
     "an average that a hook updates": "import copy\n"
     + OWN.format(name="Ema", use="    hook(lambda *_: ema.update(model))" + TRAIN),
     "an average that is passed on": "import copy\n" + OWN.format(name="Ema", use="    hook(ema)" + TRAIN),
@@ -241,6 +246,9 @@ def test_torch_may_come_from_an_import_of_all_names():
     assert [one.rule for one in lint(text.replace("{}", ""))] == ["no-grad-missing"]
 
 
+UNUSED = f"def main(loader):\n{MADE}{TRAIN}".replace("optimizer.step()", "pass").replace(
+    "optimizer.zero_grad()", "model.zero_grad()"
+)
 FOUND = {
     "loss-kept-with-graph": total("pass"),
     "no-grad-missing": EVALUATE.format(decorator="", end=""),
@@ -250,14 +258,41 @@ FOUND = {
     "best-weights-aliased": (
         f"def main(loader):\n{MADE}\n    state = model.state_dict(){TRAIN}    model.load_state_dict(state)\n"
     ),
-    "backward-without-step": f"def main(loader):\n{MADE}{TRAIN}".replace("optimizer.step()", "pass").replace(
-        "optimizer.zero_grad()", "model.zero_grad()"
-    ),
+    "backward-without-step": UNUSED,
     "logits-into-probability-loss": (
         "def loss(model, x, y):\n    return nn.functional.kl_div(model(x).softmax(1), y, reduction='batchmean')\n"
     ),
 }
+FORCED = """
+def {name}(loader, first):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        {loss}
+        loss.requires_grad = True
+        loss.backward()
+        optimizer.step()
+"""
 BESIDE = [
+    (
+        "graph-cut",
+        FORCED.format(
+            name="either",
+            loss="loss = cost(model(x), y) if first else other(model(x), y)\n        if first:"
+            "\n            loss = cost(model(x), y)",
+        )
+        + FORCED.format(name="main", loss="loss = cost(model(x), y)"),
+    ),
+    (
+        "no-grad-missing",
+        "import time\ndef wait(path):\n    while not path.exists():\n        time.sleep(1)\n"
+        + EVALUATE.format(decorator="", end=""),
+    ),
+    (
+        "backward-without-step",
+        f"other = torch.optim.SGD(nn.Linear(4, 3).parameters(), lr=0.1)\nprint(other)\n{UNUSED}",
+    ),
     ("average-never-updated", "import copy\n" + OWN.format(name="Ema", use=TRAIN)),
     (
         "average-never-updated",

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from truestep.config import Options
-from truestep.events import CheckSkipped, Event, SampleReadAgain, SamplesCompared
+from truestep.events import CheckSkipped, DerivativeCompared, Event, SampleReadAgain, SamplesCompared
 from truestep.probes.active.data_sets.reads import shared
 from truestep.supervision import Session
 
@@ -316,3 +316,44 @@ def test_transforms_that_were_built_alike_are_one(train: Any, evaluation: Any, b
     own = Changed(*evaluation)
     own.__dict__ |= {"x": data.x, "transform0": data.__dict__["transform0"]}
     assert shared(data, [(1, own)]) == (1,)
+
+
+class Scaled(torch.autograd.Function):
+    """Multiplies a hyperbolic tangent by a number, which its backward pass leaves out."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, factor: float) -> torch.Tensor:
+        ctx.save_for_backward(x.tanh())
+        return factor * x.tanh()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return grad * (1 - ctx.saved_tensors[0] ** 2), None
+
+
+class Right(Scaled):
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return 4 * grad * (1 - ctx.saved_tensors[0] ** 2), None
+
+
+@pytest.mark.parametrize(("function", "ratio", "wrong"), [(Scaled, 0.25, True), (Right, 1.0, False)])
+def test_the_backward_pass_of_a_function_with_a_number_is_compared(function: Any, ratio: float, wrong: bool) -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function.apply(self.layer(x), 4.0)  # type: ignore[no-any-return]
+
+    events: list[Event] = []
+    with Session(Options(active=True), also=events.append) as session:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(4):
+            model(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+    assert session.stop().internal_errors == ()
+    (found,) = [event for event in events if isinstance(event, DerivativeCompared)]
+    assert (found.function, found.ratio, found.wrong) == (function.__name__, ratio, wrong)

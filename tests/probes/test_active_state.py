@@ -122,3 +122,18 @@ def write(thing: object) -> None:
 def test_saves_are_emitted(save: Any, missing: tuple[str, ...], held: tuple[str, ...]) -> None:
     _, event = told(Running(), save)
     assert (event.missing, event.held) == (missing, held)
+
+
+def test_a_model_with_a_part_in_train_mode_is_passed_over() -> None:
+    class Kept(Running):
+        def __init__(self) -> None:
+            super().__init__()
+            self.noise = nn.Dropout(0.5)
+
+        def train(self, mode: bool = True) -> Kept:
+            super().train(mode)
+            self.noise.train()
+            return self
+
+    (event,) = told(Kept())
+    assert event.reason == "the state of the model was not checked: a part of it is in train mode"

@@ -91,3 +91,37 @@ def test_an_optimizer_of_the_program_may_read_its_attribute():
 def test_names_of_rates(tmp_path, name, count):
     found = rates(tmp_path, "pass", LOOP.replace("        lr = 0.1 *", f"        {name} = 0.1 *"))
     assert len({event.name for event in found}) == count
+
+
+SCHEDULE = """
+import torch
+
+class Schedule:
+    def __init__(self):
+        self.lr = 0.1
+
+    def advance(self):
+        self.lr = self.lr * 0.9
+
+def train(steps=12):
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    schedule = Schedule()
+    for step in range(steps):
+        schedule.advance()
+        {use}
+        weight.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_a_rate_in_an_attribute_that_only_a_log_gets(tmp_path):
+    found = rates(tmp_path, "print(schedule.lr)", SCHEDULE)
+    assert {(event.name, event.site.line) for event in found} == {("schedule.lr", 9)}
+    assert found[0].rate == pytest.approx(0.09)
+
+
+def test_a_rate_in_an_attribute_that_the_optimizer_gets(tmp_path):
+    found = rates(tmp_path, "optimizer.param_groups[0]['lr'] = schedule.lr", SCHEDULE)
+    assert "schedule.lr" not in {event.name for event in found}

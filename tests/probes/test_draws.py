@@ -5,7 +5,9 @@ import torch
 from torch import nn
 from torch.distributions import Independent, Normal, kl_divergence
 
+from truestep.config import Options
 from truestep.events import SampleUsed
+from truestep.supervision import Session
 from truestep.testing import capture_events
 
 
@@ -101,3 +103,24 @@ def test_samples_of_a_function_without_a_trained_mean_and_spread(draw):
 
 def test_a_mean_that_another_trained_module_gets():
     assert drawn(detached, extra=lambda mean, scale, other: other(mean).mean()) == []
+
+
+def test_samples_in_transforms_of_functions_are_passed_over():
+    each = torch.func.vmap(torch.normal, randomness="different")
+
+    def both(mean, scale):
+        return torch.normal(mean, scale).sum() + Normal(mean, scale).sample().sum()
+
+    def fixed(weight):
+        grown = weight * 2
+        return (torch.normal(torch.zeros(3), torch.ones(3)) * grown).sum()
+
+    layer = nn.Linear(5, 6)
+    with Session(Options()) as session:
+        mean, scale = layer(torch.randn(8, 5)).chunk(2, dim=1)
+        for one, other in [(mean, scale.exp()), (mean.detach(), scale.detach().exp())]:
+            assert each(one, other).shape == (8, 3)
+            assert torch.func.vmap(both, randomness="different")(one, other).shape == (8,)
+        torch.func.grad(fixed)(torch.ones(3))
+        mean.sum().backward()
+    assert session.stop().internal_errors == ()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from truestep.events import LossNotFinite
+from truestep.events import GradientsRepaired, LossNotFinite
 from truestep.testing import capture_events
 
 
@@ -146,3 +146,18 @@ def test_nothing_is_kept_of_the_variables() -> None:
         data.clear()
         gc.collect()
         assert watched() is None
+
+
+@pytest.mark.parametrize(("change", "repaired"), [("replace", True), ("remove", False), ("leave", False)])
+def test_gradients_are_repaired_if_all_that_are_left_are_finite(change: str, repaired: bool) -> None:
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with capture_events() as events:
+        (net(torch.ones(8, 3)).mean() * math.nan).backward()
+        for parameter in net.parameters():
+            if change == "replace":
+                parameter.grad = torch.zeros_like(parameter)
+            elif change == "remove":
+                parameter.grad = None
+        optimizer.step()
+    assert any(isinstance(event, GradientsRepaired) for event in events) is repaired

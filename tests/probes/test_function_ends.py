@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.events import ClassFigureRead, EvaluationLossRead, FigureRead, LossFigureRead
+from truestep.probes.figures import function_ends
 from truestep.rules._class_figures import judged
 from truestep.rules._loss_figures import mistaken
 from truestep.testing import capture_events
@@ -190,3 +191,8 @@ def test_the_loss_of_an_evaluation_is_read():
     events = read(evaluate, EvaluationLossRead)
     assert [one.name for one in events] == ["val_loss"] * 3
     assert all(f"recall {one.value:.3f}" in line for one, line in zip(events, LINES[-3:], strict=True))
+
+
+def test_the_number_of_ends_that_are_read_is_limited(monkeypatch):
+    monkeypatch.setattr(function_ends, "_MOST", 1)
+    assert len(read(by_name, ClassFigureRead)) == 1

@@ -197,6 +197,12 @@ def test_expanded_inputs_of_one_shape_are_no_broadcast() -> None:
     assert losses(events)[0].broadcast is None
 
 
+def test_expanded_inputs_of_a_function_below_those_of_torch_are_a_broadcast() -> None:
+    with capture_events() as events:
+        torch._C._nn.mse_loss(torch.zeros(8, 1).expand(8, 8), torch.zeros(1, 8).expand(8, 8))
+    assert losses(events)[0].broadcast == ((8, 1), (1, 8))
+
+
 def test_scripting_and_pickling_go_on_working() -> None:
     class Holding(nn.Module):
         def __init__(self) -> None:

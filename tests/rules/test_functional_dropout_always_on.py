@@ -39,6 +39,15 @@ def test_an_evaluation_with_dropout_is_found_at_the_line_of_the_dropout():
     assert (finding.seen.count, finding.seen.first_step) == (2, 2)
 
 
+def test_a_model_with_one_batch_hides_no_other_that_is_evaluated():
+    other = ModelCalled(
+        model=2, site=CALL, training=False, grad=False, tracked=False, loader=2, dropout=Site("b.py", 3)
+    )
+    train = [*TRAIN[:2], ModelCalled(model=2, loader=1), *TRAIN[2:]]
+    (finding,) = judge(FunctionalDropoutAlwaysOn, [*MET, *train, START, DRAWN, other, DRAWN, NOISY, DRAWN, NOISY])
+    assert finding.primary.site == DROP
+
+
 def test_a_whole_tensor_that_comes_back_is_found():
     (finding,) = judge(FunctionalDropoutAlwaysOn, [*MET, *[*TRAIN, WHOLE] * 3])
     assert finding.confidence is Confidence.MEDIUM

@@ -297,6 +297,17 @@ def test_a_clean_evaluation_on_rows_silences_one_without_a_name():
     assert judge(TrainValidationOverlap, [*rows(), clean]) == []
 
 
+def test_a_line_that_was_evaluated_on_training_rows_once_is_not_observed():
+    rule, run = TrainValidationOverlap(), Progress()
+    trained = [one for one in rows(table="part", unread="") if not isinstance(one, OptimizerStepped)]
+    steps = [OptimizerStepped(optimizer=1)] * 20
+    other = RowsEvaluated(model=1, site=EVALUATION, table="part", samples=150, seen=225)
+    for event in [*steps, *trained, *steps, trained[0], other, RunEnded(how="finished")]:
+        run.note(event)
+        rule.observe(event, run)
+    assert rule.verdict(run).reason == "an evaluation on training samples, which can be meant"
+
+
 def test_a_loop_over_folds_that_goes_on_with_its_weights_is_found_at_the_optimizer():
     built = OptimizerBuilt(optimizer=2, site=Site("train.py", 12))
     events = [*MET, *TRAINED, CALLED, built, FoldContinued(optimizer=2, site=Site("train.py", 20))]

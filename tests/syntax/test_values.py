@@ -66,3 +66,13 @@ def test_an_element_that_may_change_is_not_followed(text):
 
 def test_a_name_that_is_assigned_from_itself_ends():
     assert origin("a = b\nb = a\nlook(a)") in ("a", "b")
+
+
+@pytest.mark.parametrize(("name", "resolved"), [("model", True), ("thing", False)])
+def test_a_method_is_that_of_the_only_model_if_the_parameter_has_the_name_of_one(name, resolved):
+    program = Program.from_text(
+        "from torch import nn\nclass Net(nn.Module):\n    def encode(self, x):\n        return x\n"
+        f"def look({name}, x):\n    return {name}.encode(x)\n"
+    )
+    (call,) = program.method("encode")
+    assert (program.resolve(call) is not None) == resolved

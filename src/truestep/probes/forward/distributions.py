@@ -11,6 +11,7 @@ from typing import Any
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
 
@@ -82,8 +83,10 @@ class DrawProbe(Probe):
         scene, tensor = self.scene, self.scene.torch.Tensor
         if scene.sites.kind(caller.f_code) or type(sample) is not tensor or not isinstance(spread, tensor):
             return
+        if is_transformed(sample):
+            return
         values: list[Any] = [value for value in variables(caller).values() if type(value) is tensor]
-        given = [value for value in values if value.grad_fn is not None]
+        given = [value for value in values if value.grad_fn is not None and not is_transformed(value)]
         made = [_source(one, given) for one in (mean, spread)]
         if None not in made:
             scene.draws.add_of_function("torch.normal", made, sample, scene.site())
