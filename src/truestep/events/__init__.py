@@ -60,7 +60,7 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead
+from truestep.events._figures import ChoiceRead, ClassFigureRead, FigureOfTest, LossFigureRead, NumberChosen
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -242,6 +242,7 @@ __all__ = [
     "ModelCalled",
     "ModelExported",
     "ModelMet",
+    "NumberChosen",
     "OptimizerBuilt",
     "OptimizerLoaded",
     "OptimizerStepped",

@@ -57,6 +57,21 @@ class FigureOfTest(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NumberChosen(Event):
+    """A function with an evaluation chose a number by samples of the test, and computed a figure of them with it."""
+
+    absent: ClassVar[str] = "no number that is chosen by samples of the test"
+    name: str
+    """The variable, such as "threshold"."""
+    by: str
+    """Source of one of the values by which it is chosen."""
+    figure: Site | None = None
+    """The figure of the test."""
+    site: Site | None = None
+    """The choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChoiceRead(Event):
     """The best value of a branch that keeps weights was, after each evaluation, the least loss of the training."""
 

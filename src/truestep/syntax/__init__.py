@@ -11,6 +11,7 @@
 - `program`: the model, built once per file, with indexes of calls.
 - `reader`: the one pass over the tree, by its statements.
 - `training`: a training loop, and the gradients of its steps.
+- `test_choices`: numbers that are chosen by samples of the test.
 - `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
 - `wrappers`: decorators of the same file, and the functions that they put around others.
@@ -23,6 +24,7 @@ from truestep.syntax.operations import Act, Operation
 from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
+from truestep.syntax.test_choices import TestChoice, of_part, test_choices
 from truestep.syntax.training import Step, Training
 from truestep.syntax.values import argument, names_in, part_of
 
@@ -40,10 +42,13 @@ __all__ = [
     "Scope",
     "Step",
     "Suspicion",
+    "TestChoice",
     "Training",
     "argument",
     "dotted",
     "evaluates",
     "names_in",
+    "of_part",
     "part_of",
+    "test_choices",
 ]
