@@ -230,3 +230,11 @@ def test_the_figure_of_a_test_is_that_of_other_samples():
     for unread in (LoaderUnread(name="test_loader"), PartUnused(name="test")):
         (message,) = messages(test, unread)
         assert message == f"the figure of a test is that of other samples, and `{unread.name}` is never read"
+
+
+def test_a_loader_of_the_test_holds_another_part():
+    test = FigureOfTest(name="test_dl", part="X_va", place=PLACE, site=COMPARED)
+    assert messages(test) == []
+    assert messages(test, PartUnused(name="X_te")) == [
+        "the figure of a test is that of other samples, and `X_te` is never read"
+    ]

@@ -45,11 +45,13 @@ class LossFigureRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FigureOfTest(Event):
-    """An evaluation begins with a value that the program calls one of a test, and reads no data with this word."""
+    """An evaluation begins with a value that the program calls one of a test, and reads no data with this word, or those of another part."""
 
     absent: ClassVar[str] = "no figure with the name of a test"
     name: str
-    """The variable, or the text that is printed before the value."""
+    """The variable, or the text that is printed before the value; with `part`, the loader."""
+    part: str = ""
+    """Array of another part, if a loader of the test holds it."""
     place: Site | None = None
     """Statement that calls the evaluation."""
     site: Site | None = None
