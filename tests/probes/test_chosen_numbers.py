@@ -7,7 +7,7 @@ import pytest
 from truestep.events import NumberChosen
 from truestep.testing import capture_events
 
-PROGRAM = '''
+PROGRAM = """
 import torch
 from torch import nn
 
@@ -43,7 +43,7 @@ def main():
 
 
 main()
-'''
+"""
 
 
 def chosen(tmp_path, choice, program=PROGRAM):
@@ -71,5 +71,7 @@ def test_other_thresholds_are_not(tmp_path, choice):
 
 
 def test_parts_that_are_one_object_are_not(tmp_path):
-    program = PROGRAM.replace("def main():", "def main():\n    x_test = x_val = x[100:200]\n    y_test = y_val = y[100:200]")
+    program = PROGRAM.replace(
+        "def main():", "def main():\n    x_test = x_val = x[100:200]\n    y_test = y_val = y[100:200]"
+    )
     assert chosen(tmp_path, "thr = best_threshold(y_test, scores(x_test))", program) == []

@@ -23,7 +23,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._loader_names import is_for_choice
 from truestep.rules._rule import Progress, Rule
-from truestep.syntax import Program, Suspicion, test_choices
+from truestep.syntax import Program, Suspicion, chosen_by_test
 
 _LEAST_KEPT = 2
 """Weights that are kept once may be those of a fixed step."""
@@ -116,7 +116,7 @@ class ChosenWithoutValidation(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        for one in test_choices(program.tree):
+        for one in chosen_by_test(program.tree):
             yield Suspicion(
                 one.node,
                 f"`{one.name}` is chosen by samples of the test, and a figure of them is computed with it",

@@ -1,5 +1,6 @@
 """The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
+- `choices`: numbers that are chosen by samples of the test.
 - `expressions`: the calls, uses of names and assignments in expressions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
@@ -11,12 +12,13 @@
 - `program`: the model, built once per file, with indexes of calls.
 - `reader`: the one pass over the tree, by its statements.
 - `training`: a training loop, and the gradients of its steps.
-- `test_choices`: numbers that are chosen by samples of the test.
 - `suspicion`: a failure that a rule suspects.
 - `values`: the assignments that reach a use of a name.
 - `wrappers`: decorators of the same file, and the functions that they put around others.
 """
 
+from truestep.syntax.choices.numbers import ChosenByTest, chosen_by_test
+from truestep.syntax.choices.words import of_part
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
@@ -24,7 +26,6 @@ from truestep.syntax.operations import Act, Operation
 from truestep.syntax.places import NO_GRAD, Binding, Call, Context, Guard, Loop, Scope
 from truestep.syntax.program import Program
 from truestep.syntax.suspicion import Suspicion
-from truestep.syntax.test_choices import TestChoice, of_part, test_choices
 from truestep.syntax.training import Step, Training
 from truestep.syntax.values import argument, names_in, part_of
 
@@ -33,6 +34,7 @@ __all__ = [
     "Act",
     "Binding",
     "Call",
+    "ChosenByTest",
     "Context",
     "Guard",
     "Kind",
@@ -42,13 +44,12 @@ __all__ = [
     "Scope",
     "Step",
     "Suspicion",
-    "TestChoice",
     "Training",
     "argument",
+    "chosen_by_test",
     "dotted",
     "evaluates",
     "names_in",
     "of_part",
     "part_of",
-    "test_choices",
 ]

@@ -14,7 +14,7 @@ from truestep import source
 from truestep.events import NumberChosen, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
-from truestep.syntax import TestChoice, of_part, test_choices
+from truestep.syntax import ChosenByTest, chosen_by_test, of_part
 
 _MOST = 64
 """Functions that are kept."""
@@ -51,12 +51,12 @@ class ChosenNumbers:
         """Yield the choices of the functions with evaluations, at the end of the run."""
         for path in dict.fromkeys(path for path, _ in self._functions):
             tree = source.parsed(path)
-            for choice in () if tree is None else test_choices(tree):
+            for choice in () if tree is None else chosen_by_test(tree):
                 if choice.always and self._functions.get((path, choice.first)):
                     yield _event(path, choice)
 
 
-def _event(path: str, choice: TestChoice) -> NumberChosen:
+def _event(path: str, choice: ChosenByTest) -> NumberChosen:
     places = [
         Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
         for node in (choice.node, choice.figure)

@@ -16,14 +16,12 @@ from truestep.syntax import of_part
 _MOST = 16
 
 
-class TestLoaders:
+class CopiedLoaders:
     """Emits `FigureOfTest`.
 
     Args:
         scene: the scene.
     """
-
-    __test__ = False  # no class of tests
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

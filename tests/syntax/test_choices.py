@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from truestep.syntax.test_choices import test_choices as choices
+from truestep.syntax import chosen_by_test
 
 PARTS = "p_val, p_test = predict(model, x_val), predict(model, x_test)\n"
 FIGURE = "print('test F1', f1_score(y_test, p_test >= thr))\n"
@@ -39,7 +39,7 @@ STYLES = {
 
 
 def found(text):
-    return [(one.name, ast.unparse(one.figure)) for one in choices(ast.parse(text))]
+    return [(one.name, ast.unparse(one.figure)) for one in chosen_by_test(ast.parse(text))]
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
@@ -77,21 +77,26 @@ HEALTHY = {
     "an-oracle": PARTS + "oracle = best_threshold(y_test, p_test)\nprint(f1_score(y_test, p_test > oracle))",
     "an-upper-bound": PARTS + "thr = best_threshold(y_test, p_test)\n"
     "print('upper bound of F1', f1_score(y_test, p_test > thr))",
-    "both-compared": PARTS + "thr_val = best_threshold(y_val, p_val)\nthr = best_threshold(y_test, p_test)\n" + FIGURE,
-    "curves": PARTS + "fpr, tpr, thr = roc_curve(y_test, p_test)\nprint(auc(fpr, tpr), average_precision(y_test, p_test))",
+    "both-compared": PARTS + "thr_val = best_threshold(y_val, p_val)\nthr = best_threshold(y_test, p_test)\n"
+    "" + FIGURE,
+    "curves": PARTS + "fpr, tpr, thr = roc_curve(y_test, p_test)\n"
+    "print(auc(fpr, tpr), average_precision(y_test, p_test))",
     "largest-f1": PARTS + CURVE.format(y="y_test", p="p_test") + "print('best F1', f1.max(), 'at', thr)",
-    "marked-in-a-plot": PARTS + YOUDEN.format(y="y_test", p="p_test") + "plot_roc(y_test, p_test, thr)\nplt.axvline(thr)",
+    "marked-in-a-plot": PARTS + YOUDEN.format(y="y_test", p="p_test") + "plot_roc(y_test, p_test, thr)\n"
+    "plt.axvline(thr)",
     "quantile-of-scores": PARTS + "thr = np.quantile(p_test, 0.95)\n" + FIGURE,
     "quantile-of-training": PARTS + "thr = np.quantile(errors(model, x_train), 0.99)\n" + FIGURE,
     "calibration-part": "t = fit_temperature(logits_cal, y_cal)\nprint(nll(logits_test / t, y_test), x_val)",
-    "half-of-the-test": PARTS + "cal, rest = halves(y_test)\nthr = best_threshold(y_test[cal], p_test[cal])\n" + FIGURE,
+    "half-of-the-test": PARTS + "cal, rest = halves(y_test)\nthr = best_threshold(y_test[cal], p_test[cal])\n"
+    "" + FIGURE,
     "first-half": PARTS + "thr = best_threshold(y_test[:500], p_test[:500])\n"
     "print(f1_score(y_test[500:], p_test[500:] > thr))",
     "named-halves": PARTS + "a, b = y_test[:500], y_test[500:]\nc, d = p_test[:500], p_test[500:]\n"
     "thr = best_threshold(a, c)\nprint(f1_score(b, d > thr))",
     "split-again": PARTS + "a, b, c, d = train_test_split(y_test, p_test)\nthr = best_threshold(a, c)\n"
     "print(f1_score(b, d > thr))",
-    "masked-half": PARTS + "thr = best_threshold(y_test[~late], p_test[~late])\nprint(f1_score(y_test[late], p_test[late] > thr))",
+    "masked-half": PARTS + "thr = best_threshold(y_test[~late], p_test[~late])\n"
+    "print(f1_score(y_test[late], p_test[late] > thr))",
     "chosen-again": PARTS + "thr = best_threshold(y_test, p_test)\nthr = pick(y_val, p_val)\n" + FIGURE,
     "not-used": PARTS + "thr = best_threshold(y_test, p_test)\nprint(thr)\n",
     "used-on-others": PARTS + "thr = best_threshold(y_test, p_test)\nprint(f1_score(y_new, p_new > thr))\n",
@@ -100,14 +105,19 @@ HEALTHY = {
     "parts-in-a-loop": "for part, (x, y) in {'val': val, 'test': test}.items():\n    p = predict(model, x)\n"
     "    thr = best_threshold(y, p)\n    print(part, f1_score(y, p > thr))",
     "given-threshold": PARTS + "thr = 0.5\n" + FIGURE + "report = f1_at_threshold(y_test, p_test, thr)",
-    "a-figure-named-threshold": PARTS + "threshold_f1 = f1_at(y_test, p_test)\nprint(compare(y_test, p_test, threshold_f1))",
-    "class-weights": PARTS + "weights = compute_weights(y_test, x_test)\nprint(f1_score(y_test, p_test > 0, weights))",
-    "scores-at-candidates": PARTS + "for t in (0.3, 0.5, 0.7):\n    f1 = f1_score(y_test, p_test > t)\n    print(t, f1)",
-    "last-candidate-above": PARTS + "for t in grid:\n    if precision(y_val, p_val > t) > 0.9:\n        thr = t\n" + FIGURE,
+    "a-figure-named-threshold": PARTS + "threshold_f1 = f1_at(y_test, p_test)\n"
+    "print(compare(y_test, p_test, threshold_f1))",
+    "class-weights": PARTS + "weights = compute_weights(y_test, x_test)\n"
+    "print(f1_score(y_test, p_test > 0, weights))",
+    "scores-at-candidates": PARTS + "for t in (0.3, 0.5, 0.7):\n    f1 = f1_score(y_test, p_test > t)\n"
+    "    print(t, f1)",
+    "last-candidate-above": PARTS + "for t in grid:\n    if precision(y_val, p_val > t) > 0.9:\n"
+    "        thr = t\n" + FIGURE,
     "quantised": "calibrate(model, test_loader)\nprint(evaluate(model, test_loader), val_loader)",
     "scaler": PARTS + "scaler = StandardScaler().fit(x_train)\nprint(f1_score(y_test, scaler.transform(p_test)))",
     "conformal": PARTS + "q = np.quantile(1 - p_cal[rows, y_cal], 0.9)\nprint((sets(p_test, q) == y_test).mean())",
-    "folds": "for train, test in kfold:\n    thr = best_threshold(y[val], p[val])\n    print(f1_score(y[test], p[test] > thr))",
+    "folds": "for train, test in kfold:\n    thr = best_threshold(y[val], p[val])\n"
+    "    print(f1_score(y[test], p[test] > thr))",
     "by-epochs": "for epoch in range(9):\n    acc = accuracy(model, x_val, y_val)\n    if acc > best:\n"
     "        best, kept = acc, epoch\nprint(accuracy(model, x_test, y_test), kept)",
 }  # fmt: skip
@@ -120,4 +130,4 @@ def test_other_programs_are_quiet(text):
 
 def test_a_choice_in_a_branch_may_not_run():
     text = PARTS + "if tuned:\n    thr = best_threshold(y_test, p_test)\n    f1 = f1_score(y_test, p_test > thr)\n"
-    assert [one.always for one in choices(ast.parse(text))] == [False]
+    assert [one.always for one in chosen_by_test(ast.parse(text))] == [False]
