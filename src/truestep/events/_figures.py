@@ -45,7 +45,7 @@ class LossFigureRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FigureOfTest(Event):
-    """An evaluation begins with a value that the program calls one of a test, and reads other data than those with this word."""
+    """An evaluation begins with a value that the program calls one of a test, and reads no data with this word."""
 
     absent: ClassVar[str] = "no figure with the name of a test"
     name: str
