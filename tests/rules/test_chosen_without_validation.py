@@ -11,6 +11,7 @@ from truestep.events import (
     LoaderUnread,
     ModelCalled,
     ModelMet,
+    NumberChosen,
     OptimizerStepped,
     PartUnused,
     RowsEvaluated,
@@ -114,3 +115,12 @@ def test_a_choice_by_the_loss_of_the_training_is_found():
     assert finding.message == "the best weights are chosen by `train_loss`, and `val_loss` is not compared"
     assert finding.primary.site == CHOICE
     assert judge(ChosenWithoutValidation, [*MET, read, RunEnded(how="interrupted")]) == []
+
+
+def test_a_threshold_of_the_test_is_found_in_a_finished_run():
+    chosen = NumberChosen(name="thr", by="y_test", site=CHOICE, figure=EVALUATED)
+    (finding,) = judge(ChosenWithoutValidation, [*MET, chosen, RunEnded(how="finished")])
+    assert finding.message == "`thr` is chosen by samples of the test, and a figure of them is computed with it"
+    assert (finding.primary.site, finding.confidence) == (CHOICE, Confidence.MEDIUM)
+    assert [mark.site for mark in finding.related] == [EVALUATED]
+    assert judge(ChosenWithoutValidation, [*MET, chosen, RunEnded(how="interrupted")]) == []

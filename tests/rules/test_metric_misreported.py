@@ -266,3 +266,11 @@ def test_formulas_count_in_functions_that_call_an_evaluation(tmp_path):
     sound = tmp_path / "sound.py"
     sound.write_text(PROGRAM.replace(" > 0.5", ""))
     assert judge(MetricMisreported, [EvaluationRan(path=str(sound), first=2)]) == []
+
+
+def test_a_loader_of_the_test_holds_another_part():
+    test = FigureOfTest(name="test_dl", part="X_va", place=PLACE, site=COMPARED)
+    assert messages(test) == []
+    assert messages(test, PartUnused(name="X_te")) == [
+        "the figure of a test is that of other samples, and `X_te` is never read"
+    ]

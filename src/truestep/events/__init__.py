@@ -60,7 +60,14 @@ from truestep.events._event import (
     Event,
     Site,
 )
-from truestep.events._figures import ChoiceRead, ClassFigureRead, EvaluationRan, FigureOfTest, LossFigureRead
+from truestep.events._figures import (
+    ChoiceRead,
+    ClassFigureRead,
+    EvaluationRan,
+    FigureOfTest,
+    LossFigureRead,
+    NumberChosen,
+)
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
@@ -243,6 +250,7 @@ __all__ = [
     "ModelCalled",
     "ModelExported",
     "ModelMet",
+    "NumberChosen",
     "OptimizerBuilt",
     "OptimizerLoaded",
     "OptimizerStepped",

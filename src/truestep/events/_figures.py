@@ -49,7 +49,9 @@ class FigureOfTest(Event):
 
     absent: ClassVar[str] = "no figure with the name of a test"
     name: str
-    """The variable, or the text that is printed before the value."""
+    """The variable, or the text that is printed before the value; with `part`, the loader."""
+    part: str = ""
+    """Array of another part, if a loader of the test holds it."""
     place: Site | None = None
     """Statement that calls the evaluation."""
     site: Site | None = None
@@ -66,6 +68,20 @@ class EvaluationRan(Event):
     """Line of the function; 0 for the statements of the module."""
     site: Site | None = None
     """The call of the model."""
+
+
+class NumberChosen(Event):
+    """A function with an evaluation chose a number by samples of the test, and computed a figure of them with it."""
+
+    absent: ClassVar[str] = "no number that is chosen by samples of the test"
+    name: str
+    """The variable, such as "threshold"."""
+    by: str
+    """Source of one of the values by which it is chosen."""
+    figure: Site | None = None
+    """The figure of the test."""
+    site: Site | None = None
+    """The choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

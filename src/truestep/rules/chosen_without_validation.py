@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truestep.accounts.samples import CLEAN, TRAINED
@@ -11,6 +12,7 @@ from truestep.events import (
     Event,
     LoaderUnread,
     ModelCalled,
+    NumberChosen,
     OptimizerStepped,
     PartUnused,
     RunEnded,
@@ -21,9 +23,12 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._loader_names import is_for_choice
 from truestep.rules._rule import Progress, Rule
+from truestep.syntax import Program, Suspicion, chosen_by_test
 
 _LEAST_KEPT = 2
 """Weights that are kept once may be those of a fixed step."""
+_HELP = "choose `{}` by the validation samples"
+_COST = "the figure is the best of many on these samples, and not that on new ones"
 _EVALUATED = Condition(
     "no evaluation on rows or loaders that differ",
     lambda run: bool(run.samples.evaluated or run.samples.evaluations),
@@ -44,7 +49,7 @@ class _Choice:
 
 
 class ChosenWithoutValidation(Rule):
-    """The best weights are chosen by samples of the test or of the training, and the validation samples are never read.
+    """The best weights are chosen by samples of the test or of the training, a threshold by those of the test.
 
     What it does
     ------------
@@ -56,6 +61,12 @@ class ChosenWithoutValidation(Rule):
     Also reads, after each evaluation, the best value so far of a branch that keeps weights, and the variables that are
     called a loss of the training or of a validation. Reports a best value that is, after each of three or more
     evaluations, the least loss of the training, and never that of the validation beside it.
+
+    Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
+    figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
+    weight of an ensemble. Known are functions with the name of such a choice, such as ``best_threshold``, the best
+    place of a curve, loops over candidates, ``max``, ``argmax`` and minimisers over candidates, and ``fit`` of
+    calibrators. The syntax shows it, and in a run the function must have called a model in an evaluation.
 
     Why it matters
     --------------
@@ -83,7 +94,9 @@ class ChosenWithoutValidation(Rule):
     Known false alarms
     ------------------
     A program that sets a validation part aside for another program. Not reported: programs with two parts only, parts
-    in a dict, and a choice by the loss of the training in a program without one of a validation.
+    in a dict, and a choice by the loss of the training in a program without one of a validation. Of thresholds and the
+    like: those that the program calls an oracle, an upper bound or the like, those that the same function also chooses
+    by other samples, figures of another part of the test, and choices in functions that get one part only.
 
     References
     ----------
@@ -95,14 +108,29 @@ class ChosenWithoutValidation(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (WeightsKept, ChoiceRead, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped)
+    watches = (
+        WeightsKept, ChoiceRead, NumberChosen, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped
+    )  # fmt: skip
     needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        for one in chosen_by_test(program.tree):
+            yield Suspicion(
+                one.node,
+                f"`{one.name}` is chosen by samples of the test, and a figure of them is computed with it",
+                f"chosen by `{one.by}`",
+                _HELP.format(one.name),
+                ((one.figure, "the figure"),),
+                Confidence.MEDIUM,
+            )
 
     def __init__(self) -> None:
         super().__init__()
         self._choices: dict[Site | None, _Choice] = {}
         self._by_training: list[ChoiceRead] = []
+        self._numbers: list[NumberChosen] = []
         self._unused: dict[str, Site | None] = {}
         self._unread: dict[str, Site | None] = {}
         """Loaders; their samples may be evaluated as a tensor."""
@@ -115,6 +143,8 @@ class ChosenWithoutValidation(Rule):
         match event:
             case ChoiceRead():
                 self._by_training.append(event)
+            case NumberChosen():
+                self._numbers.append(event)
             case WeightsKept():
                 self._keep(self._choices.setdefault(event.site, _Choice()), run)
             case ModelCalled(tracked=False, loader=int(loader)):
@@ -153,6 +183,17 @@ class ChosenWithoutValidation(Rule):
                 label=f"after each of {read.evaluations} evaluations, `{read.name}` is the least `{read.by}` so far",
                 help=f"compare `{read.beside}` with the best one",
                 cost="the weights that have memorised most are kept",
+                unit="choices",
+            )
+        for chosen in self._numbers if event.how == "finished" else ():
+            self.report(
+                chosen.site,
+                f"`{chosen.name}` is chosen by samples of the test, and a figure of them is computed with it",
+                run=run,
+                label=f"chosen by `{chosen.by}`",
+                related=(Mark(chosen.figure, "the figure"),) if chosen.figure else (),
+                help=_HELP.format(chosen.name),
+                cost=_COST,
                 unit="choices",
             )
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]

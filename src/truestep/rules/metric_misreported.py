@@ -87,7 +87,8 @@ class MetricMisreported(Rule):
     or the like if it differs from the usual forms of this figure, and is another one to six digits. Collects the losses
     of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
-    program calls one of a test, if it reads no samples with this name, and those with this name are never read.
+    program calls one of a test, if it reads no samples with this name, and those with this name are never read. Also
+    reports one on a DataLoader with the name of a test that holds the arrays of a validation, as after a copied line.
 
     The source shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
     precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, and
@@ -296,7 +297,7 @@ class MetricMisreported(Rule):
                 test.place,
                 f"the figure of a test is that of other samples, and `{part}` is never read",
                 run=run,
-                label=f"its value is called `{test.name}`",
+                label=f"`{test.name}` holds `{test.part}`" if test.part else f"its value is called `{test.name}`",
                 related=tuple(mark for mark in marks if mark.site and mark.site != test.place),
                 cost="the program reports the figure of samples that chose its model, or trained it",
                 help=f"evaluate `{part}` here",

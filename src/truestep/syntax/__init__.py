@@ -1,5 +1,6 @@
 """The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
+- `choices`: numbers that are chosen by samples of the test.
 - `expressions`: the calls, uses of names and assignments in expressions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
@@ -16,6 +17,8 @@
 - `wrappers`: decorators of the same file, and the functions that they put around others.
 """
 
+from truestep.syntax.choices.numbers import ChosenByTest, chosen_by_test
+from truestep.syntax.choices.words import of_part
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
@@ -31,6 +34,7 @@ __all__ = [
     "Act",
     "Binding",
     "Call",
+    "ChosenByTest",
     "Context",
     "Guard",
     "Kind",
@@ -42,8 +46,10 @@ __all__ = [
     "Suspicion",
     "Training",
     "argument",
+    "chosen_by_test",
     "dotted",
     "evaluates",
     "names_in",
+    "of_part",
     "part_of",
 ]

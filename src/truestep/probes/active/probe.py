@@ -31,6 +31,7 @@ from truestep.probes.active import restored_states
 from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
+from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
@@ -76,6 +77,7 @@ class ActiveProbe(Probe):
         self._rows = RowReads(scene, self._aside)
         self._stored = StoredSamples(scene, self._aside)
         self._held_pairs = HeldPairs(scene, self._aside)
+        self._copied = CopiedLoaders(scene)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
@@ -256,6 +258,7 @@ class ActiveProbe(Probe):
                 if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
                     found = [*found, *self._rows.of_data_set(given, self._data.latest())]
                 self._scalings.evaluated(model, site, frames, found)
+                self._copied.evaluated(self._data.latest(), frames, site)
                 self._stored.look(found, self._data.latest(), frame, site)
 
     @sees

@@ -4,6 +4,7 @@ claims         the figures that names and labels claim, in the source and in var
 counts         predictions and targets of the calls of an evaluation, counted by class
 likelihood     losses of an evaluation in nats
 choices        the figure by which a program chooses its weights
+chosen_numbers  numbers that a program chooses by samples of its test
 function_ends  values that a function computes at the end of an evaluation, and returns
 of_tests       figures that the statements around an evaluation call those of a test
 named          the figures that variables and printed expressions hold after an evaluation, next to both

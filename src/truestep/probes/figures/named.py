@@ -17,6 +17,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
 from truestep.probes.figures.choices import Choices
+from truestep.probes.figures.chosen_numbers import ChosenNumbers
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes, returned
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
@@ -38,7 +39,7 @@ _Key = tuple[int, str]
 
 
 class NamedFigures:
-    """Emits `ClassFigureRead`, `LossFigureRead`, `FigureOfTest`, `EvaluationRan` and `ChoiceRead`.
+    """Emits `ClassFigureRead`, `LossFigureRead`, `FigureOfTest`, `EvaluationRan`, `ChoiceRead` and `NumberChosen`.
 
     Args:
         scene: the scene.
@@ -60,6 +61,7 @@ class NamedFigures:
         self._ended: dict[_Key, Claimed] = {}
         """Figures of functions of the evaluation that end."""
         self._choices = Choices(scene)
+        self._numbers = ChosenNumbers(scene)
         self._tests: set[OfTest] = set()
         self._ran: set[CodeType] = set()
         """Functions that called an evaluation."""
@@ -84,6 +86,7 @@ class NamedFigures:
         scene = self._scene
         if user is not None:
             self._tested(site, user)
+            self._numbers.called(user)
         if self._counts is None or step != self._step:
             for event in self.settle(user):
                 scene.emit(event)
@@ -155,6 +158,7 @@ class NamedFigures:
         """Yield the figures of the latest evaluation and the choices, at the end of the run."""
         yield from self.settle(None)
         yield from self._choices.last()
+        yield from self._numbers.last()
 
     def _settled(self, counts: Counts, frame: FrameType | None, ended: dict[_Key, Claimed]) -> Iterator[Event]:
         held = dict(_figures(self._scene, frame, self._main))

@@ -4,6 +4,7 @@ checks           `DataSetChecks`: runs the checks of data sets
 reads            check: a sample of the evaluation data differs when it is read again
 overlap          check: the training uses samples of the evaluation
 collated         check: a collate function moves a part of a batch alone
+copied_loaders   loaders of a test that hold the arrays of another part
 held_pairs       samples and labels that a data set holds, of the same rows of their tables
 stored           stored samples that an operation in place changes in every pass
 drawn            the samples that a loader draws

@@ -32,11 +32,12 @@ def stored_at(frames: list[FrameType], name: str) -> Site | None:
 
 
 def never_loaded(frames: list[FrameType], held: list[Held]) -> set[str]:
-    """Return the names of arrays that their function or file stores, and never reads."""
+    """Return the names of arrays that their function or file stores, and never reads but to store them again."""
     found: set[str] = set()
     for frame in frames:
         function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
         stores, loads = _of_function(frame.f_code) if function else _of_file(frame.f_code.co_filename)
+        loads = loads - _stored_again(frame.f_code.co_filename)
         owner = id(frame) if function else id(frame.f_globals)
         found |= {one.name for one in held if one.owner == owner and one.name in stores - loads and one.name[0] != "_"}
     return found
@@ -160,6 +161,29 @@ def _of_file(path: str) -> tuple[set[str], set[str]]:
     loads = {node.id for node in source.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     texts = {node.value for node in source.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return set(_stores(path)), loads | texts
+
+
+@functools.lru_cache(maxsize=64)
+def _stored_again(path: str) -> set[str]:
+    """Return the names that a file reads only to store them again, as in ``x = (x - mean) / std``."""
+    tree = source.parsed(path) or ast.Module([], [])
+    reads = [one for one in source.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+    texts = {one.value for one in source.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    again: set[ast.AST] = set()
+    for one in source.walk(tree):
+        for target, value in _pairs(one) if isinstance(one, ast.Assign) and len(one.targets) == 1 else ():
+            if isinstance(target, ast.Name) and not any(isinstance(part, ast.Lambda) for part in ast.walk(value)):
+                again |= {part for part in ast.walk(value) if isinstance(part, ast.Name) and part.id == target.id}
+    found = {one.id for one in reads if one in again}
+    return found - {one.id for one in reads if one not in again} - texts
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the targets of an assignment with their values."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 @functools.lru_cache(maxsize=64)

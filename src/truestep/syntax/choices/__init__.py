@@ -1,0 +1,6 @@
+"""Choices that a program makes by samples of its test.
+
+numbers  thresholds, temperatures and the like, and the figures of the test that are computed with them
+nodes    statements in their order, and the parts of their expressions
+words    words in the names of variables and functions
+"""

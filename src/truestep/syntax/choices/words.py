@@ -1,0 +1,59 @@
+"""Words in the names of variables and functions: parts of the data, numbers that are chosen, figures."""
+
+from __future__ import annotations
+
+import re
+
+TEST = frozenset({"test", "te", "tst"})
+FOR_CHOICE = frozenset({"dev", "va", "val", "valid", "validation", "vld"})
+OTHER = FOR_CHOICE | {
+    "train", "training", "tr", "trn", "fit", "cal", "calib", "calibration", "calibrated", "tune", "tuning", "oof",
+    "fold", "folds", "cv", "source", "inner", "adapt", "support", "fake", "synthetic",
+}  # fmt: skip
+NUMBERS = frozenset({
+    "threshold", "thresholds", "thresh", "thr", "thrs", "cutoff", "cutoffs", "tau", "temperature", "temperatures",
+    "platt", "isotonic", "calibrator", "calibration", "calib",
+})  # fmt: skip
+"""Words of what is chosen."""
+SHARES = frozenset({"weight", "weights", "blend", "alpha", "ensemble", "mix", "scale", "bias", "offset", "temp"})
+"""Words of other numbers, which count beside a verb only."""
+VERBS = frozenset({
+    "best", "choose", "find", "fit", "tune", "optimal", "optimize", "optimise", "search", "select", "pick", "learn",
+    "calibrate", "sweep", "optimum",
+})  # fmt: skip
+FIGURES = frozenset({
+    "acc", "accuracy", "f1", "auc", "auroc", "precision", "recall", "loss", "error", "ece", "metric", "metrics",
+    "brier", "report", "mcc", "nll", "ap",
+})  # fmt: skip
+EVALUATES = frozenset({"evaluate", "eval", "evaluation", "test", "score", "scores", "report", "measure"}) | FIGURES
+SHOWS = frozenset({"plot", "scatter", "hist", "plt", "ax", "axes", "axvline", "axhline", "draw", "show", "fig", "sns"})
+BATCHES = frozenset({"loader", "dataloader", "dl", "ds", "dataset", "set", "data", "batches", "iter", "testloader"})
+OPEN = re.compile(
+    r"oracle|upper|bound|ideal|optimis|possible|ceiling|hindsight|leak|cheat|achiev|attain|maximal|headroom|diagnos|"
+    r"sanity|illustrat|reference|\bbest\b.{0,20}\bon\b.{0,8}\btest\b|\btuned\b.{0,16}\btest\b",
+    re.IGNORECASE,
+)
+"""Words by which a program says that it knows what such a figure is."""
+ARGUMENTS_OF_BEST = frozenset({"argmax", "argmin", "nanargmax", "nanargmin", "idxmax", "idxmin"})
+MINIMISERS = frozenset({"minimize", "minimize_scalar", "brute", "fmin", "brent", "golden", "differential_evolution"})
+MODELS = frozenset({
+    "model", "models", "net", "network", "clf", "classifier", "detector", "trainer", "learner", "encoder", "scaler",
+    "prep", "preprocessor", "vocab", "module", "self", "device", "criterion", "estimator", "predictor", "regressor",
+})  # fmt: skip
+"""Words of variables that are made with the training data, and are no part of them."""
+_WORD = re.compile(r"f1|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def of_part(name: str) -> str:
+    """Return "test" or "choice" for a variable with the name of such a part of the data; "" for others.
+
+    >>> of_part("x_test"), of_part("val_loader"), of_part("test_val"), of_part("x")
+    ('test', 'choice', '', '')
+    """
+    words = words_of(name)
+    found = [part for part, its in (("test", TEST), ("choice", FOR_CHOICE)) if words & its]
+    return found[0] if len(found) == 1 else ""
+
+
+def words_of(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}

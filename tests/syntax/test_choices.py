@@ -1,0 +1,133 @@
+"""Numbers that are chosen by samples of the test, in the styles of different programs."""
+
+import ast
+
+import pytest
+
+from truestep.syntax import chosen_by_test
+
+PARTS = "p_val, p_test = predict(model, x_val), predict(model, x_test)\n"
+FIGURE = "print('test F1', f1_score(y_test, p_test >= thr))\n"
+LOOP = """
+thr, best = 0.5, 0.0
+for t in np.linspace(0.05, 0.95, 19):
+    f1 = f1_score({y}, {p} >= t)
+    if f1 > best:
+        best, thr = f1, t
+"""
+CURVE = """
+prec, rec, ths = precision_recall_curve({y}, {p})
+f1 = 2 * prec * rec / (prec + rec)
+thr = float(ths[f1[:-1].argmax()])
+"""
+YOUDEN = """
+fpr, tpr, ths = roc_curve({y}, {p})
+place = np.argmax(tpr - fpr)
+thr = ths[place]
+"""
+STYLES = {
+    "function": "thr = best_threshold({y}, {p})\n",
+    "function-and-figure": "thr, best_f1 = choose_threshold({p}, {y}[3:])\n",
+    "loop": LOOP,
+    "curve": CURVE,
+    "place-of-the-best": YOUDEN,
+    "max-with-key": "thr = max(np.linspace(0, 1, 99), key=lambda t: f1_score({y}, {p} >= t))\n",
+    "argmax": "grid = np.linspace(0, 1, 99)\nthr = grid[np.argmax([f1_score({y}, {p} >= t) for t in grid])]\n",
+    "keywords": "thr = tune_threshold(labels={y}.numpy(), scores={p}.numpy())\n",
+    "minimised": "thr = minimize_scalar(lambda t: -f1_score({y}, {p} >= t), bounds=(0, 1)).x\n",
+}
+
+
+def found(text):
+    return [(one.name, ast.unparse(one.figure)) for one in chosen_by_test(ast.parse(text))]
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_a_threshold_of_the_test_is_found_and_one_of_the_validation_is_not(style):
+    test, validation = (PARTS + style.format(y=f"y_{part}", p=f"p_{part}") + FIGURE for part in ("test", "val"))
+    assert found(test) == [("thr", "f1_score(y_test, p_test >= thr)")]
+    assert found(validation) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("a, b = fit_platt(logits(test), test[2])\nreport('x', a * logits(test) + b, test[2])\nprint(val)", "a"),
+        ("t = tune_temperature(model, test_loader)\nacc = evaluate(model, test_loader, t)\nprint(val_loader)", "t"),
+        ("iso = IsotonicRegression()\niso.fit(p_test, y_test)\nq = iso.predict(p_test)\n"
+         "print(log_loss(y_test, q), y_val)", "iso"),
+        ("iso = IsotonicRegression().fit(p_test, y_test)\nprint(log_loss(y_test, iso.predict(p_test)), y_val)", "iso"),
+        ("def main():\n    x_val, x_test = split()\n    s, y = score(x_test)\n    thr = find_threshold(s, y)\n"
+         "    flagged = s > thr\n    print((flagged == y).float().mean())", "thr"),
+        ("scores, labels = [], []\nfor x, y in test_loader:\n    scores.append(model(x))\n    labels.append(y)\n"
+         "scores, labels = torch.cat(scores), torch.cat(labels)\ncutoff = best_cutoff(scores, labels)\n"
+         "hits = ((scores > cutoff) & (labels == 1)).sum()\nprint(val_loader)", "cutoff"),
+        ("p = {k: predict(k) for k in ('val', 'test')}\nthr = best_threshold(data['test'], scores['test'])\n"
+         "f1 = f1_score(data['test'], scores['test'] > thr)", "thr"),
+        ("w = best_weight(a_test, b_test, y_test)\nmix = w * a_test + (1 - w) * b_test\n"
+         "print(accuracy(mix, y_test), x_val)", "w"),
+    ],
+)  # fmt: skip
+def test_other_numbers_of_the_test_are_found(text, name):
+    assert [one for one, _ in found(text)] == [name]
+
+
+HEALTHY = {
+    "no-validation": "thr = best_threshold(y_test, p_test)\n" + FIGURE,
+    "an-oracle": PARTS + "oracle = best_threshold(y_test, p_test)\nprint(f1_score(y_test, p_test > oracle))",
+    "an-upper-bound": PARTS + "thr = best_threshold(y_test, p_test)\n"
+    "print('upper bound of F1', f1_score(y_test, p_test > thr))",
+    "both-compared": PARTS + "thr_val = best_threshold(y_val, p_val)\nthr = best_threshold(y_test, p_test)\n"
+    "" + FIGURE,
+    "curves": PARTS + "fpr, tpr, thr = roc_curve(y_test, p_test)\n"
+    "print(auc(fpr, tpr), average_precision(y_test, p_test))",
+    "largest-f1": PARTS + CURVE.format(y="y_test", p="p_test") + "print('best F1', f1.max(), 'at', thr)",
+    "marked-in-a-plot": PARTS + YOUDEN.format(y="y_test", p="p_test") + "plot_roc(y_test, p_test, thr)\n"
+    "plt.axvline(thr)",
+    "quantile-of-scores": PARTS + "thr = np.quantile(p_test, 0.95)\n" + FIGURE,
+    "quantile-of-training": PARTS + "thr = np.quantile(errors(model, x_train), 0.99)\n" + FIGURE,
+    "calibration-part": "t = fit_temperature(logits_cal, y_cal)\nprint(nll(logits_test / t, y_test), x_val)",
+    "half-of-the-test": PARTS + "cal, rest = halves(y_test)\nthr = best_threshold(y_test[cal], p_test[cal])\n"
+    "" + FIGURE,
+    "first-half": PARTS + "thr = best_threshold(y_test[:500], p_test[:500])\n"
+    "print(f1_score(y_test[500:], p_test[500:] > thr))",
+    "named-halves": PARTS + "a, b = y_test[:500], y_test[500:]\nc, d = p_test[:500], p_test[500:]\n"
+    "thr = best_threshold(a, c)\nprint(f1_score(b, d > thr))",
+    "split-again": PARTS + "a, b, c, d = train_test_split(y_test, p_test)\nthr = best_threshold(a, c)\n"
+    "print(f1_score(b, d > thr))",
+    "masked-half": PARTS + "thr = best_threshold(y_test[~late], p_test[~late])\n"
+    "print(f1_score(y_test[late], p_test[late] > thr))",
+    "chosen-again": PARTS + "thr = best_threshold(y_test, p_test)\nthr = pick(y_val, p_val)\n" + FIGURE,
+    "not-used": PARTS + "thr = best_threshold(y_test, p_test)\nprint(thr)\n",
+    "used-on-others": PARTS + "thr = best_threshold(y_test, p_test)\nprint(f1_score(y_new, p_new > thr))\n",
+    "in-an-evaluation": "def evaluate(model, test_loader):\n    y, p = predict(model, test_loader)\n"
+    "    thr = best_threshold(y, p)\n    return f1_score(y, p > thr)\nevaluate(model, val_loader)",
+    "parts-in-a-loop": "for part, (x, y) in {'val': val, 'test': test}.items():\n    p = predict(model, x)\n"
+    "    thr = best_threshold(y, p)\n    print(part, f1_score(y, p > thr))",
+    "given-threshold": PARTS + "thr = 0.5\n" + FIGURE + "report = f1_at_threshold(y_test, p_test, thr)",
+    "a-figure-named-threshold": PARTS + "threshold_f1 = f1_at(y_test, p_test)\n"
+    "print(compare(y_test, p_test, threshold_f1))",
+    "class-weights": PARTS + "weights = compute_weights(y_test, x_test)\n"
+    "print(f1_score(y_test, p_test > 0, weights))",
+    "scores-at-candidates": PARTS + "for t in (0.3, 0.5, 0.7):\n    f1 = f1_score(y_test, p_test > t)\n"
+    "    print(t, f1)",
+    "last-candidate-above": PARTS + "for t in grid:\n    if precision(y_val, p_val > t) > 0.9:\n"
+    "        thr = t\n" + FIGURE,
+    "quantised": "calibrate(model, test_loader)\nprint(evaluate(model, test_loader), val_loader)",
+    "scaler": PARTS + "scaler = StandardScaler().fit(x_train)\nprint(f1_score(y_test, scaler.transform(p_test)))",
+    "conformal": PARTS + "q = np.quantile(1 - p_cal[rows, y_cal], 0.9)\nprint((sets(p_test, q) == y_test).mean())",
+    "folds": "for train, test in kfold:\n    thr = best_threshold(y[val], p[val])\n"
+    "    print(f1_score(y[test], p[test] > thr))",
+    "by-epochs": "for epoch in range(9):\n    acc = accuracy(model, x_val, y_val)\n    if acc > best:\n"
+    "        best, kept = acc, epoch\nprint(accuracy(model, x_test, y_test), kept)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HEALTHY.values(), ids=HEALTHY)
+def test_other_programs_are_quiet(text):
+    assert found(text) == []
+
+
+def test_a_choice_in_a_branch_may_not_run():
+    text = PARTS + "if tuned:\n    thr = best_threshold(y_test, p_test)\n    f1 = f1_score(y_test, p_test > thr)\n"
+    assert [one.always for one in chosen_by_test(ast.parse(text))] == [False]
