@@ -1,6 +1,9 @@
 """parameters-without-effect: parameters that an optimizer holds, and that no loss moves."""
 
+import pytest
+
 from truestep.events import (
+    InputRepeated,
     LayerRan,
     ModelMet,
     OptimizerBuilt,
@@ -128,3 +131,41 @@ def test_a_layer_that_ran_later_or_that_no_optimizer_holds_is_quiet():
 def test_weights_that_are_loaded_after_the_training_are_no_excuse():
     (finding,) = found(more=[StateLoaded(model=1, parameters=(1, 2, 3, 4))])
     assert finding.primary.site == UNUSED
+
+
+JOINED = InputRepeated(parameter=1, width=8, inputs=16, site=USED)
+
+
+def test_a_layer_that_gets_a_result_twice_is_found_where_it_is_joined():
+    (finding,) = found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), more=[JOINED] * 3)
+    assert finding.message == "8 of the 16 inputs of `net.body` repeat others: a result is joined with itself"
+    assert finding.primary.site == USED
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_layer_that_is_left_out_is_the_same_failure_as_a_result_that_is_joined_with_itself():
+    (finding,) = found(more=[JOINED] * 3)
+    assert "repeat" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [JOINED] * 2,
+        [JOINED, JOINED, JOINED, InputRepeated(parameter=1, width=0, inputs=16, site=USED)],
+    ],
+    ids=["two passes", "another input in one pass"],
+)
+def test_a_layer_that_does_not_always_get_a_result_twice_is_not_found(more):
+    assert not found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), more=more)
+
+
+def test_a_layer_with_loaded_weights_that_gets_a_result_twice_is_not_found():
+    met = [*MET, StateLoaded(model=1, parameters=(1, 2, 3, 4))]
+    assert not found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), met=met, more=[JOINED] * 3)
+
+
+def test_an_installed_model_that_repeats_a_result_is_not_found():
+    met = [ModelMet(model=1, name="net", parameters=(1, 2, 3, 4), site=CALLED, installed=True), *MET]
+    met = [event for event in met if not isinstance(event, ModelMet) or event.installed]
+    assert not found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), met=met, more=[JOINED] * 3)

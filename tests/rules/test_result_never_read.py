@@ -42,3 +42,11 @@ def test_weights_count_with_a_number_for_each_class_of_the_loss(size, count):
     loss = LossComputed(kind="cross_entropy", classes=4, site=Site("train.py", 20))
     weights = ValueUnread(name="weights", kind="weights", size=size, again=False, site=LINE)
     assert len(found(loss, weights)) == count
+
+
+@pytest.mark.parametrize(("name", "begins"), [("h", "from the same `h`"), ("", "without a state")])
+def test_a_state_that_is_not_carried_on_is_named(name, begins):
+    (finding,) = found(ValueUnread(name=name, kind="state", size=4, site=LINE))
+    assert finding.primary.site == LINE
+    assert finding.message == f"each call in a loop over a sequence begins {begins}: the next state is never read"
+    assert finding.seen.count == 4

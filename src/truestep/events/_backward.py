@@ -219,12 +219,13 @@ class ValueUnread(Event):
     """Variables that hold it; empty for an expression that is a statement."""
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
-    row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; for an
-    expression alone its operation, or "expression"."""
+    row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; "state"
+    for the next state of a recurrent model, with the variable that each call gets instead; for an expression alone its
+    operation, or "expression"."""
     again: bool = True
     """Whether each step makes it again."""
     size: int = 0
-    """Number of the weights."""
+    """Number of the weights, or of the calls from one state."""
     site: Site | None = None
     """The expression."""
 
@@ -283,3 +284,21 @@ class LayersJoined(Event):
     site: Site | None = None
     """The line that runs the second layer."""
     first_site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputRepeated(Event):
+    """At a sampled backward, all calls of a linear layer or convolution got a result that is joined with itself.
+
+    Sent for a layer with such calls, and from then on at each backward in which its layers are followed.
+    """
+
+    absent: ClassVar[str] = "no layer with repeated inputs"
+    parameter: int
+    """The weight of the layer."""
+    width: int = 0
+    """Number of inputs that repeat others; 0 if a call had none."""
+    inputs: int = 0
+    """Number of all inputs of the layer."""
+    site: Site | None = None
+    """The operation that joins, or the line that runs the layer."""

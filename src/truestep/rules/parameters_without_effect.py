@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from truestep.accounts._account import amount
-from truestep.events import Event, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead, TwinIdle
+from truestep.events import Event, InputRepeated, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead, TwinIdle
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 10
+_LEAST_PASSES = 3
+"""Backward passes in which a layer had repeated inputs."""
 
 
 class ParametersWithoutEffect(Rule):
@@ -18,7 +20,9 @@ class ParametersWithoutEffect(Rule):
     although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
     parameter was read as a number. Reports also a layer that never ran, if another one of its kind and shape ran in two
     places of its module; layers with gradients that were zero in every element at each sampled step: their output is
-    multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
+    multiplied by zero, or cut off by a limit; and optimizers with such parameters only. Also reports a linear layer or
+    a convolution that got the same result twice in all its calls, joined along its features, in the first passes: the
+    weights of the second one add nothing to those of the first.
 
     Why it matters
     --------------
@@ -43,9 +47,11 @@ class ParametersWithoutEffect(Rule):
 
     Known false alarms
     ------------------
-    A layer that runs for its output alone, such as a head that is read and not trained. Not reported: other layers that
-    never ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models
-    of installed libraries, frozen parameters, and runs that did not finish.
+    A layer that runs for its output alone, such as a head that is read and not trained. A result that is joined with
+    itself to fill a layer which is given. Not reported: other layers that never ran, one of several like blocks, parts
+    of a layer or whole models without any gradient, loaded weights, models of installed libraries, frozen parameters,
+    and runs that did not finish; results that are joined along the samples or positions, without a layer behind them
+    (rotary angles, heads), as a number of copies (``torch.cat([x] * 2, 1)``), and three equal ones or more.
 
     References
     ----------
@@ -58,11 +64,17 @@ class ParametersWithoutEffect(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "parameters"
-    watches = (ParametersUnchanged,)
+    watches = (ParametersUnchanged, InputRepeated)
     needs = (TapeRead, ParametersUnchanged, steps(_LEAST_STEPS), FINISHED)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repeats: dict[int, list[InputRepeated]] = {}
 
     def observe(self, event: Event, run: Progress) -> None:
         """Judge at the end: a parameter that waits may still come into use."""
+        if isinstance(event, InputRepeated):
+            self._repeats.setdefault(event.parameter, []).append(event)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished" or run.step < _LEAST_STEPS:
@@ -75,6 +87,29 @@ class ParametersWithoutEffect(Rule):
         for numbers, twin in run.weights.twins.items():
             if all(_never_ran(number, run) for number in numbers):
                 self._left_out(twin, run)
+        # A layer that another one replaces is the same failure.
+        for parameter, events in self._repeats.items() if not self._drafts else ():
+            if len(events) >= _LEAST_PASSES and all(event.width for event in events):
+                self._repeated(parameter, events[0], run)
+
+    def _repeated(self, parameter: int, event: InputRepeated, run: Progress) -> None:
+        """Report a layer that gets a result twice."""
+        met = run.parameters.get(parameter)
+        model = run.models.get(met.model or 0) if met is not None else None
+        if model is None or model.installed or parameter in run.weights.loaded:
+            return
+        name = run.parameter_names((parameter,)).removesuffix(".weight")
+        draft = self.report(
+            event.site,
+            f"{event.width} of the {event.inputs} inputs of `{name}` repeat others: a result is joined with itself",
+            run=run,
+            label="the same result twice",
+            help="join it with the other result, or halve the inputs of the layer",
+            unit="weights",
+            key=(event.site, event.inputs),
+        )
+        draft.total = draft.first_step = None
+        draft.cost = "the weights of the repeated inputs add nothing: the layer computes one of half the inputs"
 
     def _all(self, optimizer: int, held: list[int], run: Progress) -> None:
         """Report an optimizer without a gradient other than zero: nothing is trained."""

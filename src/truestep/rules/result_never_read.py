@@ -15,6 +15,7 @@ _LABELS = {
     "sampler": "no loader draws from it",
     "argument": "passed a mask, and its function does not read it",
     "weights": "a number for each class of the loss, which gets none",
+    "state": "drops the state that the call returns",
 }
 
 
@@ -28,13 +29,16 @@ class ResultNeverRead(Rule):
     tensors that each step makes; of those that are made once before the training, masks, samplers, and weights with a
     number for each class of the loss. Also reports a mask of both values that is passed to a function of the program
     which never reads it, and a statement that is only an operation on a tensor, such as
-    ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which is dropped.
+    ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which is dropped. In training and in
+    evaluation, reports a loop that calls a recurrent model with one step of a sequence after the other, always from the
+    same state or without one, and never reads the state that the model returns: the next input is made from the
+    result, or only the result of the last step is read.
 
     Why it matters
     --------------
     The step goes on with another value: a loss without its mask, a batch without its augmentation, an outer loss with
-    the weights before their adaptation. In the proof, the loss counts the missing readings that its mask leaves out,
-    and the squared error is 4.8 instead of 0.03.
+    the weights before their adaptation. A decoder without its state knows only the last token. In the proof, the loss
+    counts the missing readings that its mask leaves out, and the squared error is 4.8 instead of 0.03.
 
     Example
     -------
@@ -55,7 +59,8 @@ class ResultNeverRead(Rule):
     A result that is left over from an earlier version of the script and has no effect. Not reported: variables that
     another function or a string names, other names of a value that is read, parts of a result that is unpacked,
     arguments of methods and of functions that are called by another name, calls that also change an object, and names
-    that begin with an underscore.
+    that begin with an underscore. Of states: samples or candidates that are scored from one state, whole sequences and
+    windows, states that the model keeps as attributes, and inputs from an environment or a random draw.
 
     References
     ----------
@@ -83,6 +88,10 @@ class ResultNeverRead(Rule):
             function = event.site.function if event.site is not None else ""
             message = f"`{function}()` gets a mask in its `{event.name}`, and does not read it"
             label, help = _LABELS[event.kind], f"apply `{event.name}` in `{function}()`, or remove it"
+        elif event.kind == "state":
+            begins = f"from the same `{event.name}`" if event.name else "without a state"
+            message = f"each call in a loop over a sequence begins {begins}: the next state is never read"
+            label, help = _LABELS[event.kind], "pass the state that the call returns to the next call"
         elif event.name:
             made = "each step makes" if event.again else "the program makes"
             message = f"{made} `{event.name}`, and nothing reads it"
@@ -91,4 +100,7 @@ class ResultNeverRead(Rule):
             what = f"of `{event.kind}` " if event.kind != "expression" else "of an expression "
             message = f"the result {what}is dropped: the tensor itself does not change"
             label, help = "returns a new tensor", "store the result in a variable that the step uses"
-        self.report(event.site, message, run=run, label=label, help=help, unit="steps read")
+        unit = "calls" if event.kind == "state" else "steps read"
+        draft = self.report(event.site, message, run=run, label=label, help=help, unit=unit)
+        if event.kind == "state":
+            draft.count = event.size

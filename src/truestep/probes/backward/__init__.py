@@ -10,7 +10,7 @@ nan_search: the place of NaN and infinity
 origin: the operations that made a tensor
 signs: the loss function before a backward pass, and its sign
 tape: parameters and operations that the loss reaches
-chained_layers: linear layers without a nonlinear operation between them
+chained_layers: linear layers without a nonlinear operation between them, and with repeated inputs
 loss_source: the source of a loss: terms of a sum, and cuts
 terms: terms of a loss without a gradient
 followed_losses: losses that no backward pass goes through

@@ -67,6 +67,8 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
+        self._repeated: set[int] = set()
+        """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
         self._coast = self.scene.coast
         self._thread = threading.get_ident
@@ -202,7 +204,7 @@ class BackwardProbe(Probe):
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
-                look_for_chains(scene, node, site)
+                look_for_chains(scene, node, site, self._repeated)
             self.anomaly.look(site)
         elif sampled:
             scene.losses.unknown()

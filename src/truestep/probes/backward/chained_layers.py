@@ -1,13 +1,18 @@
-"""Find linear layers that follow one another on the tape without a nonlinear operation between them."""
+"""Linear layers on the tape that are one layer, or one of half the size.
+
+Two follow one another without a nonlinear operation between them; or one gets a result that is joined with itself.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import Any, NamedTuple
 
-from truestep.events import LayersJoined, Site
+from truestep.events import InputRepeated, LayersJoined, Site
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.layers.joins import is_on_purpose, join_with_itself
 from truestep.probes.gradients.gradient_states import Held
 
 DROPOUT = "truestep dropout"
@@ -24,6 +29,15 @@ _SHAPING = {
 }  # fmt: skip
 _NORMS = {"NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MkldnnBatchNormBackward0"}
 _DIVIDING = ("Split", "Chunk", "Unbind", "Select", "Slice")
+_ON_EACH = {
+    "ReluBackward0", "LeakyReluBackward0", "GeluBackward0", "SiluBackward0", "TanhBackward0", "SigmoidBackward0",
+    "EluBackward0", "SoftplusBackward0", "HardtanhBackward0", "HardswishBackward0", "MishBackward0",
+}  # fmt: skip
+_POOLS = {
+    "MaxPool2DWithIndicesBackward0", "AvgPool2DBackward0", "AdaptiveAvgPool2DBackward0", "MeanBackward1",
+    "UpsampleNearest2DBackward0", "UpsampleBilinear2DBackward0",
+}  # fmt: skip
+_JOINS = {"CatBackward0", "StackBackward0"}
 _NUMBER = re.compile(r"\d+")
 
 
@@ -36,11 +50,17 @@ class _Layer(NamedTuple):
     """Operation that made its input; None without a gradient."""
 
 
-def look_for_chains(scene: Scene, root: Any, site: Site | None) -> None:
-    """Emit each pair of linear layers of one part of a model that is one linear layer.
+def look_for_chains(scene: Scene, root: Any, site: Site | None, repeated: set[int]) -> None:
+    """Emit each pair of linear layers of one part of a model that is one linear layer, and each with repeated inputs.
 
     The first of the two has no other use, both have a gradient, and there are at least as many units between them as
     the smaller of their ends: fewer are a bottleneck, which one layer has not.
+
+    Args:
+        scene: receives the events.
+        root: the operation that made the loss.
+        site: the backward pass.
+        repeated: weights of the layers that had repeated inputs in an earlier pass.
     """
     uses: Counter[Any] = Counter([root])
     above: dict[Any, list[Any]] = {}
@@ -56,6 +76,7 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None) -> None:
             above.setdefault(following, []).append(node)
             if uses[following] == 1:
                 queue.append(following)
+    _look_for_repeats(scene, products, site, repeated)
     for node in products:
         second = _layer(scene, node)
         found = None if second is None or _is_divided(node, above, uses) else _before(second, uses)
@@ -73,6 +94,64 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None) -> None:
             site=at[0] if at else site,
             first_site=before[0] if before else None,
         )
+
+
+def _look_for_repeats(scene: Scene, products: list[Any], site: Site | None, known: set[int]) -> None:
+    """Emit each layer whose calls all get a result that is joined with itself, and those that did before."""
+    calls: dict[int, list[int]] = {}
+    for layer in filter(None, (_layer(scene, node) for node in products)):
+        calls.setdefault(layer.held.number, [layer.inputs]).append(_repeated(layer))
+    for number, (inputs, *widths) in calls.items():
+        width, places = min(widths), scene.ledger.forwarded.get(number, ())
+        if number not in known and (not width or is_on_purpose(places)):
+            continue
+        known.add(number)
+        place = join_with_itself(places) or (places[0] if places else site)
+        scene.tell(InputRepeated, parameter=number, width=width, inputs=inputs, site=place)
+
+
+def _repeated(layer: _Layer) -> int:
+    """Return the number of inputs of a layer that repeat others: parts of one result; 0 without them.
+
+    All of three parts or more are a value that is spread, such as one channel of gray in place of three colours.
+    """
+    node, pooled = layer.given, False
+    for _ in range(_MOST_BETWEEN):
+        if node is None:
+            return 0
+        name = node.name()
+        if name in _JOINS:
+            break
+        if name not in _SHAPING and name not in _ON_EACH and name not in _POOLS and DROPOUT not in node.metadata:
+            return 0
+        pooled |= name in _POOLS
+        node = node.next_functions[0][0]
+    else:
+        return 0
+    parts = node.next_functions
+    made = [part for part in parts if part[0] is not None and part[0].name() != _LEAF]
+    if len(set(made)) == len(made) or (len(parts) > 2 and len(set(parts)) == 1):
+        return 0
+    shape = tuple(node._input_metadata[0].shape)
+    along = node._saved_dim
+    along = (along - (1 << 64) if along >= 1 << 63 else along) % max(1, len(shape))
+    if not _are_inputs(layer, shape, along, pooled=pooled):
+        return 0
+    widths = {part: 1 if name == "StackBackward0" else part[0]._input_metadata[part[1]].shape[along] for part in made}
+    again = sum(widths[part] for part in made) - sum(widths.values())
+    return int(layer.inputs * again // shape[along])
+
+
+def _are_inputs(layer: _Layer, shape: tuple[int, ...], along: int, *, pooled: bool) -> bool:
+    """Return True if parts that are joined along this dimension are different inputs of a layer, not samples."""
+    if not 1 <= along < len(shape):
+        return False
+    if layer.kernel:
+        return along == 1
+    if pooled:
+        maps = along == 1 and len(shape) == 4
+        return shape[along] == layer.inputs and (maps or shape.count(layer.inputs) == 1)
+    return layer.inputs in {math.prod(shape[begin:]) for begin in range(1, along + 1)}
 
 
 def _layer(scene: Scene, node: Any) -> _Layer | None:

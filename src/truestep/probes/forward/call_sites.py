@@ -9,6 +9,7 @@ from truestep.probes.evaluation.last_pass import LastPass
 from truestep.probes.forward.inputs.reads import READS_ASIDE
 from truestep.probes.forward.model import Model
 from truestep.probes.forward.results import Use, given_at, use_of
+from truestep.probes.unread.states import DroppedState
 
 _MOST_LOADERS = 6
 """Loaders with batches to be read at one place outside of sampled steps."""
@@ -17,7 +18,7 @@ _MOST_LOADERS = 6
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
-    __slots__ = ("dropped", "events", "given", "last", "loader", "loaders", "model", "reads", "site", "use")
+    __slots__ = ("dropped", "events", "given", "last", "loader", "loaders", "model", "reads", "site", "state", "use")
 
     def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
         self.model = model
@@ -28,6 +29,8 @@ class CallSite:
         self.events: dict[tuple[Any, ...], ModelCalled] = {}
         self.last: LastPass | None = None
         """Variable of the loop around the call that may be a metric of its last pass."""
+        self.state: DroppedState | None = None
+        """Set if the loop around the call drops the state that it returns."""
         self.reads = READS_ASIDE
         """Calls without gradients with values still to be read outside of sampled steps."""
         self.loader: int | None = None

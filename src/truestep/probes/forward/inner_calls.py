@@ -12,6 +12,7 @@ from truestep.probes.forward.layers.norms import Norms
 from truestep.probes.forward.layers.twins import Twins
 from truestep.probes.forward.model import Model, where
 from truestep.probes.gradients.plain_tensors import PlainTensors
+from truestep.probes.unread.states import InnerStates
 
 
 class InnerCalls:
@@ -24,6 +25,7 @@ class InnerCalls:
         self._plain = PlainTensors(scene)
         self._twins = Twins(scene)
         self._embeddings = EmbeddingReads(scene)
+        self.states = InnerStates(scene)
         self._evaluated: tuple[int, Any] = 0, None
         """Number of the model of the current evaluation, and its weak reference."""
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}

@@ -24,6 +24,7 @@ from truestep.probes.forward.layers.statistics import Evaluated
 from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.optimizer.aliases import tell_ensemble
+from truestep.probes.unread.states import InnerCall, dropped_state
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
@@ -121,9 +122,10 @@ class ModuleProbe(Probe):
         if before:
             if before == 2:
                 self._inside.called(module, args)
-                if self._compared.following:
-                    return before, None, self._compared.entering(module, args)
-            elif before == 3:
+                followed = self._compared.entering(module, args) if self._compared.following else False
+                state = self._inside.states.begins(self._caller(depth_of_caller), args)
+                return before, None, followed if state is None else InnerCall(followed, state, module)
+            if before == 3:
                 if type(module) in self.norms.kinds and self.evaluated.model is not None:
                     self.evaluated.met(module, args)
                 if self._looking:
@@ -140,6 +142,8 @@ class ModuleProbe(Probe):
             depth.inside = 1
             return passed_by
         same = model.repeats_input(args)
+        if place.state is not None and place.state.open:
+            place.state.begin(frame, args)
         if place.loader != scene.loader and not self._grad_enabled():
             place.turn(scene.loader)
         if scene.sampling.on or (place.reads and not self._grad_enabled()):
@@ -185,8 +189,12 @@ class ModuleProbe(Probe):
         scene.relieve()
 
     @sees
-    def _inner_left(self, entered: tuple[Any, str], result: Any) -> None:
-        self._compared.left(entered, result)
+    def _inner_left(self, entered: Any, result: Any) -> None:
+        if type(entered) is InnerCall:
+            entered.state.end(entered.module, result)
+            entered = entered.followed
+        if entered is not False:
+            self._compared.left(entered, result)
 
     @sees
     def _left(
@@ -200,6 +208,8 @@ class ModuleProbe(Probe):
             return None
         tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
         tracked = tensor is not None and tensor.requires_grad
+        if place.state is not None and place.state.open:
+            place.state.end(module, result)
         if scene.sampling.on and not before:
             self._compared.end(model, module, place.site, result)
             self._inside.end(model.number, module)
@@ -298,6 +308,7 @@ class ModuleProbe(Probe):
                 place.last = None if loop.name or loop.trains or place.site is None else last_pass(place.site)
             if owner is None and (frame is user or frame.f_code.co_name in _CALLING):
                 self._callsites[key] = place
+                place.state = dropped_state(scene, place.site) if frame is user else None
                 scene.sites.keep(frame.f_code)
         return place
 
