@@ -70,6 +70,7 @@ class EvaluationRan(Event):
     """The call of the model."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NumberChosen(Event):
     """A function with an evaluation chose a number by samples of the test, and computed a figure of them with it."""
 
