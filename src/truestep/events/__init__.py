@@ -149,6 +149,7 @@ from truestep.events._rows import (
     RowsRead,
     RowsUnread,
     ScalingRead,
+    SelectionsShared,
     StoredCompared,
 )
 from truestep.events._steps import (
@@ -288,6 +289,7 @@ __all__ = [
     "SchedulerBuilt",
     "SchedulerStepped",
     "Seeded",
+    "SelectionsShared",
     "Site",
     "StateLoaded",
     "StateTaken",

@@ -16,11 +16,12 @@ from truestep.events import (
     RowsUnread,
     RunEnded,
     SamplesShared,
+    SelectionsShared,
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
-from truestep.rules._loader_names import is_held_out
+from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
@@ -36,6 +37,8 @@ _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
 """Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
 _LEAST_SAMPLES = 20
+_LEAST_STRETCH = 4
+"""Least number of rows of a stretch on average, if two parts have stretches of rows in common."""
 _CHANCE = 10
 """Shared samples must be at least this many times the number expected by chance."""
 _LEAST_WHOLE_SHARE = 0.8
@@ -117,7 +120,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread,
+        RowsUnread, SelectionsShared,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -139,6 +142,9 @@ class TrainValidationOverlap(Rule):
         self._started: dict[int, Site | None] = {}
         self._stepped = False
         self._skipped = ""
+        self._selections: list[SelectionsShared] = []
+        self._modules = False
+        """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
         self._copies: dict[tuple[Site | None, str], RowsEvaluated] = {}
         """Line and table to its latest evaluation on rows that are equal to some of the training."""
@@ -156,7 +162,10 @@ class TrainValidationOverlap(Rule):
         return super().suspected() or bool(self._leaking)
 
     def observe(self, event: Event, run: Progress) -> None:
+        self._modules = self._modules or isinstance(event, ModelCalled)
         match event:
+            case SelectionsShared():
+                self._selections.append(event)
             case SamplesShared():
                 if event.loader not in self._compared and (made := _made(event.loader, run)) is not None:
                     self._folds.setdefault(made, []).append(event)
@@ -186,6 +195,9 @@ class TrainValidationOverlap(Rule):
             self._judge_folds(run)
         if event.how != "finished":
             return
+        for both in self._selections:
+            if _is_shared(both) and not (self._modules and both.parts[0] == "train"):
+                self._selected(both, run)
         for one in self._copies.values():
             if _has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
@@ -274,13 +286,14 @@ class TrainValidationOverlap(Rule):
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
             held_out = one.last.own and is_held_out(one.last.table)
-            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
+            again = _is_table_again(one)
+            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one) or again):
                 continue
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
             named = held_out and one.last.rows > one.samples
-            whole = _is_trained_on(one) and (bool(unread) or named) and one.samples > _LEAST_WHOLE
+            whole = _is_trained_on(one) and (bool(unread) or named or again) and one.samples > _LEAST_WHOLE
             if not (whole or _is_mixed(one)):
                 continue
             last = one.last
@@ -298,6 +311,24 @@ class TrainValidationOverlap(Rule):
                 unit="evaluations",
                 key=site,
             )
+
+    def _selected(self, both: SelectionsShared, run: Progress) -> None:
+        """Report two parts of the data with rows in common."""
+        trained = both.parts[0] == "train"
+        use = "are trained on" if trained else "choose the weights"
+        draft = self.report(
+            both.site,
+            f"{both.shared:,} of the {both.rows[1]:,} rows of `{both.other}` are in `{both.one}`, too",
+            run=run,
+            label=f"selects rows of `{both.one}`",
+            related=() if both.made is None else (Mark(both.made, f"`{both.one}`"),),
+            cost=f"rows that {use} are evaluated as rows that the model has never met",
+            help=f"leave the rows of `{both.one}` out of `{both.other}`",
+            confidence=Confidence.MEDIUM,
+            unit="parts",
+            key=("selections", both.one, both.other),
+        )
+        draft.first_step = None
 
     def _copied(self, one: RowsEvaluated, run: Progress) -> None:
         """Report an evaluation on rows that are equal to some of the training, which has rows several times."""
@@ -383,6 +414,28 @@ def _is_mixed(one: Evaluation) -> bool:
     enough = one.samples >= _LEAST_SAMPLES and one.hits >= _LEAST_SHARED
     enough = enough and _LEAST_EQUAL_SHARE <= one.share <= _LEAST_WHOLE_SHARE
     return enough and beyond >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.inside)
+
+
+def _is_table_again(one: Evaluation) -> bool:
+    """Return True if an array with the name of a test has all rows of the training, and no other ones."""
+    last = one.last
+    whole = last.own and last.wide and one.inside == one.samples == last.rows
+    return whole and (is_of_test(last.table) or is_for_choice(last.table))
+
+
+def _is_shared(both: SelectionsShared) -> bool:
+    """Return True if two parts of the data have many rows in common, and are not one part under two names.
+
+    Validation rows within those of the training are often taken out of them later, under a third name.
+    """
+    (first, second), trained = both.rows, both.parts[0] == "train"
+    many = both.shared >= max(_LEAST_SHARED, _LEAST_SHARE * second) and second >= _LEAST_SAMPLES
+    within = both.shared >= (1 - _LEAST_OTHER_SHARE) * min(first, second)
+    others = max(first, second) - both.shared >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * max(first, second))
+    scattered = both.stretches * _LEAST_STRETCH > both.shared  # windows of a series begin with rows before the part
+    if trained and within and second <= first:
+        return False
+    return many and others and (trained or both.chosen) and (within or scattered)
 
 
 def _is_clean(event: SamplesShared) -> bool:
