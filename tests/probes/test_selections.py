@@ -136,6 +136,7 @@ def held_without(weights: Any) -> None:
     train_mask, val_mask, test_mask = parts()
     final = mask(ORDER[70:])
     step(weights, train_mask)
+    accuracy(weights, val_mask)
     accuracy(weights, final)
     accuracy(weights, test_mask)
 
@@ -213,6 +214,17 @@ def of_values(weights: Any) -> None:
 )
 def test_healthy_selections_are_quiet(program: Callable[[Any], None]) -> None:
     assert found(program) == []
+
+
+def test_names_that_are_no_names_are_left_out() -> None:
+    def odd(weights: Any) -> None:
+        data = SimpleNamespace(**{"test {mask}": parts()[2], "val mask": parts()[1], "{}": {"test": 1}})
+        given = {1: parts()[2], ("val",): parts()[1]}
+        step(weights, parts()[0])
+        assert given
+        assert data
+
+    assert found(odd) == []
 
 
 def test_names_that_tell_more_than_the_part_are_of_no_part() -> None:

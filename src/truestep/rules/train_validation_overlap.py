@@ -79,7 +79,13 @@ class TrainValidationOverlap(Rule):
     variables of the program hold, also as windows of a sequence. If many rows of the table of the training are equal,
     as in a class that was repeated before the split, compares rows of four or more columns of measured numbers by
     value, and reports an evaluation if at least a twentieth of them were trained on. Also reports an evaluation on
-    training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like.
+    training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
+    such a table may have all rows of the training, as features that are computed from the same rows twice.
+
+    In the first backward pass of each line, compares the masks and the indices that variables, attributes, dicts and
+    tuples hold under names such as ``val_mask`` and ``test_idx``. Reports a test with at least a tenth of its rows, but
+    not all of them, from a validation by which a branch of the program keeps its best figure; and, in programs without
+    modules, a validation or a test with a part of its rows from the training.
 
     Why it matters
     --------------
@@ -106,7 +112,10 @@ class TrainValidationOverlap(Rule):
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, splits in the order of time, samples that repeat
     naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
-    on, unless the loader or the table is called ``test`` or the like.
+    on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported: equal ones,
+    those of all rows, a part that is within the training, stretches of rows in common as before the first window of a
+    series, a validation that is taken out of the test later or under another name, indices that do not select from the
+    same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------
@@ -287,7 +296,8 @@ class TrainValidationOverlap(Rule):
         for site, one in evaluations.items():
             held_out = one.last.own and is_held_out(one.last.table)
             again = _is_table_again(one)
-            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one) or again):
+            sure = again or (held_out and _is_mixed(one))
+            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not sure:
                 continue
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue

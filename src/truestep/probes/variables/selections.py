@@ -20,9 +20,7 @@ _PARTS = {
     "validation": {"dev", "va", "val", "valid", "validation"},
     "test": {"te", "test", "testing", "tst"},
 }
-_NEUTRAL = frozenset(
-    {"idx", "idxs", "inds", "index", "indexes", "indices", "ix", "mask", "masks", "rows"}
-)
+_NEUTRAL = frozenset({"idx", "idxs", "inds", "index", "indexes", "indices", "ix", "mask", "masks", "rows"})
 _OF_ROWS = _NEUTRAL | {"fold", "folds", "part", "parts", "split", "splits"}
 _WORD = re.compile(r"[^\W_\d]+")
 _LEAST, _MOST = 10, 1 << 20
@@ -99,7 +97,7 @@ def _inside(
     scene: Scene, name: str, value: Any, frame: FrameType, met: set[int], depth: int
 ) -> Iterator[list[Selection]]:
     """Yield the selections in a dict, a tuple or an object, and in its attributes."""
-    if id(value) in met or len(met) > _MOST_HELD or name.startswith("__"):
+    if id(value) in met or len(met) > _MOST_HELD or name.rpartition(".")[2].startswith("__"):
         return
     if type(value) is dict and len(value) <= _MOST_ITEMS:
         met.add(id(value))
@@ -113,7 +111,7 @@ def _inside(
             return
         met.add(id(value))
         held = _stored(held) or held
-        held = dict(list(held.items())[:_MOST_HELD])
+        held = {key: item for key, item in list(held.items())[:_MOST_HELD] if type(key) is str and key.isidentifier()}
         yield list(_named(scene, held, f"{name}.{{}}", frame))
         for key, item in held.items() if depth else ():
             yield from _inside(scene, f"{name}.{key}", item, frame, met, depth - 1)
