@@ -253,7 +253,7 @@ class ScalingRead(Event):
 class SelectionsShared(Event):
     """Masks or indices that variables hold, of two of a training, a validation and a test, have rows in common."""
 
-    absent: ClassVar[str] = "no masks or indices of a training, a validation or a test with rows in common"
+    absent: ClassVar[str] = "no masks or indices of parts of the data with rows in common"
     costly: ClassVar[bool] = True
     one: str
     other: str
