@@ -16,6 +16,7 @@ from truestep.events import (
     RowsUnread,
     RunEnded,
     SamplesShared,
+    SelectionsShared,
     Site,
 )
 from truestep.findings import Confidence, Outcome
@@ -306,6 +307,74 @@ def test_a_line_that_was_evaluated_on_training_rows_once_is_not_observed():
         run.note(event)
         rule.observe(event, run)
     assert rule.verdict(run).reason == "an evaluation on training samples, which can be meant"
+
+
+def again(*more, **facts):
+    whole = {"table": "test_features", "samples": 150, "rows": 150, "hits": 100, "seen": 100, "wide": True}
+    return judge(TrainValidationOverlap, [*rows(unread="", **{**whole, **facts}), *more])
+
+
+def test_the_table_of_the_training_in_another_array_with_the_name_of_a_test_is_found():
+    (finding,) = again()
+    assert finding.message == "150 of the 150 samples of `test_features` were trained on"
+    other = RowsEvaluated(model=2, site=Site("train.py", 60), table="gallery", samples=600)
+    assert again(other)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"own": False},
+        {"wide": False},
+        {"table": "features"},
+        {"table": "eval_features"},
+        {"rows": 150, "inside": 149},
+        {"samples": 60, "rows": 60, "inside": 60},
+    ],
+)
+def test_other_arrays_with_all_rows_of_the_training_are_quiet(facts):
+    assert again(**facts) == []
+
+
+def selections(*more, how="finished", **facts):
+    both = {"one": "val_mask", "other": "test_mask", "parts": ("validation", "test"), "rows": (200, 840)}
+    facts = {**both, "shared": 200, "stretches": 160, "chosen": True, "site": SPLIT, "made": EVALUATION, **facts}
+    event = SelectionsShared(**facts)
+    return judge(TrainValidationOverlap, [*more, event, *[OptimizerStepped(optimizer=1)] * 20, RunEnded(how=how)])
+
+
+def test_a_test_mask_with_the_rows_that_choose_the_weights_is_found():
+    (finding,) = selections()
+    assert finding.message == "200 of the 840 rows of `test_mask` are in `val_mask`, too"
+    assert (finding.primary.site, [mark.site for mark in finding.related]) == (SPLIT, [EVALUATION])
+    assert finding.confidence is Confidence.MEDIUM
+    assert selections(CALLED)
+
+
+TRAIN = {"one": "train", "other": "val", "parts": ("train", "validation"), "rows": (400, 200), "shared": 90}
+
+
+def test_masks_of_training_and_validation_with_a_part_in_common_are_found_without_a_module():
+    (finding,) = selections(**TRAIN, chosen=False)
+    assert finding.cost.startswith("rows that are trained on")
+    assert not selections(CALLED, **TRAIN)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"chosen": False},
+        {"rows": (200, 200)},
+        {"rows": (200, 4000)},
+        {"shared": 100, "stretches": 1},
+        {"shared": 100, "stretches": 12},
+        {"rows": (9, 30), "shared": 9},
+        {**TRAIN, "shared": 200},
+        {"how": "failed"},
+    ],
+)
+def test_selections_that_are_meant_to_share_rows_are_quiet(facts):
+    assert selections(**facts) == []
 
 
 def test_a_loop_over_folds_that_goes_on_with_its_weights_is_found_at_the_optimizer():

@@ -157,6 +157,7 @@ from truestep.events._rows import (
     RowsRead,
     RowsUnread,
     ScalingRead,
+    SelectionsShared,
     StoredCompared,
 )
 from truestep.events._steps import (
@@ -299,6 +300,7 @@ __all__ = [
     "SchedulerBuilt",
     "SchedulerStepped",
     "Seeded",
+    "SelectionsShared",
     "Site",
     "StateLoaded",
     "StateTaken",

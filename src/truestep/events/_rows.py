@@ -123,6 +123,8 @@ class RowsEvaluated(Event):
     array that the model was called on, and `rows` the number of rows that were read."""
     site: Site | None = None
     """Line that called the model."""
+    wide: bool = False
+    """Whether a row has many measured numbers: such rows of two arrays are not equal by chance, as those of grids."""
     made: Site | None = None
     """Statement that first stores the table."""
 
@@ -245,3 +247,28 @@ class ScalingRead(Event):
     """Line that called the model."""
     made: Site | None = None
     """Statement that stores the scaled table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SelectionsShared(Event):
+    """Masks or indices that variables hold, of two of a training, a validation and a test, have rows in common."""
+
+    absent: ClassVar[str] = "no masks or indices of parts of the data with rows in common"
+    costly: ClassVar[bool] = True
+    one: str
+    other: str
+    """Names of the two, such as "data.val_mask"; the second is of the later use."""
+    parts: tuple[str, str]
+    """What they are for: "train", "validation" or "test"."""
+    rows: tuple[int, int]
+    """Number of rows of each."""
+    shared: int
+    """Number of rows of both."""
+    stretches: int
+    """Number of unbroken stretches that these are in."""
+    chosen: bool = False
+    """Whether a branch of the program keeps the best figure so far, of something else than the training."""
+    site: Site | None = None
+    """Statement that last writes the second one."""
+    made: Site | None = None
+    """Statement that last writes the first one."""

@@ -16,11 +16,12 @@ from truestep.events import (
     RowsUnread,
     RunEnded,
     SamplesShared,
+    SelectionsShared,
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
-from truestep.rules._loader_names import is_held_out
+from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
@@ -36,6 +37,8 @@ _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
 """Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
 _LEAST_SAMPLES = 20
+_LEAST_STRETCH = 4
+"""Least number of rows of a stretch on average, if two parts have stretches of rows in common."""
 _CHANCE = 10
 """Shared samples must be at least this many times the number expected by chance."""
 _LEAST_WHOLE_SHARE = 0.8
@@ -76,7 +79,13 @@ class TrainValidationOverlap(Rule):
     variables of the program hold, also as windows of a sequence. If many rows of the table of the training are equal,
     as in a class that was repeated before the split, compares rows of four or more columns of measured numbers by
     value, and reports an evaluation if at least a twentieth of them were trained on. Also reports an evaluation on
-    training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like.
+    training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
+    such a table may have all rows of the training, as features that are computed from the same rows twice.
+
+    In the first backward pass of each line, compares the masks and the indices that variables, attributes, dicts and
+    tuples hold under names such as ``val_mask`` and ``test_idx``. Reports a test with at least a tenth of its rows, but
+    not all of them, from a validation by which a branch of the program keeps its best figure; and, in programs without
+    modules, a validation or a test with a part of its rows from the training.
 
     Why it matters
     --------------
@@ -103,7 +112,10 @@ class TrainValidationOverlap(Rule):
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, splits in the order of time, samples that repeat
     naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
-    on, unless the loader or the table is called ``test`` or the like.
+    on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported: equal ones,
+    those of all rows, a part that is within the training, stretches of rows in common as before the first window of a
+    series, a validation that is taken out of the test later or under another name, indices that do not select from the
+    same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------
@@ -117,7 +129,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread,
+        RowsUnread, SelectionsShared,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -139,6 +151,9 @@ class TrainValidationOverlap(Rule):
         self._started: dict[int, Site | None] = {}
         self._stepped = False
         self._skipped = ""
+        self._selections: list[SelectionsShared] = []
+        self._modules = False
+        """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
         self._copies: dict[tuple[Site | None, str], RowsEvaluated] = {}
         """Line and table to its latest evaluation on rows that are equal to some of the training."""
@@ -156,7 +171,10 @@ class TrainValidationOverlap(Rule):
         return super().suspected() or bool(self._leaking)
 
     def observe(self, event: Event, run: Progress) -> None:
+        self._modules = self._modules or isinstance(event, ModelCalled)
         match event:
+            case SelectionsShared():
+                self._selections.append(event)
             case SamplesShared():
                 if event.loader not in self._compared and (made := _made(event.loader, run)) is not None:
                     self._folds.setdefault(made, []).append(event)
@@ -186,6 +204,9 @@ class TrainValidationOverlap(Rule):
             self._judge_folds(run)
         if event.how != "finished":
             return
+        for both in self._selections:
+            if _is_shared(both) and not (self._modules and both.parts[0] == "train"):
+                self._selected(both, run)
         for one in self._copies.values():
             if _has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
@@ -274,13 +295,15 @@ class TrainValidationOverlap(Rule):
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
             held_out = one.last.own and is_held_out(one.last.table)
-            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not (held_out and _is_mixed(one)):
+            again = _is_table_again(one)
+            sure = again or (held_out and _is_mixed(one))
+            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not sure:
                 continue
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
             named = held_out and one.last.rows > one.samples
-            whole = _is_trained_on(one) and (bool(unread) or named) and one.samples > _LEAST_WHOLE
+            whole = _is_trained_on(one) and (bool(unread) or named or again) and one.samples > _LEAST_WHOLE
             if not (whole or _is_mixed(one)):
                 continue
             last = one.last
@@ -298,6 +321,24 @@ class TrainValidationOverlap(Rule):
                 unit="evaluations",
                 key=site,
             )
+
+    def _selected(self, both: SelectionsShared, run: Progress) -> None:
+        """Report two parts of the data with rows in common."""
+        trained = both.parts[0] == "train"
+        use = "are trained on" if trained else "choose the weights"
+        draft = self.report(
+            both.site,
+            f"{both.shared:,} of the {both.rows[1]:,} rows of `{both.other}` are in `{both.one}`, too",
+            run=run,
+            label=f"selects rows of `{both.one}`",
+            related=() if both.made is None else (Mark(both.made, f"`{both.one}`"),),
+            cost=f"rows that {use} are evaluated as rows that the model has never met",
+            help=f"leave the rows of `{both.one}` out of `{both.other}`",
+            confidence=Confidence.MEDIUM,
+            unit="parts",
+            key=("selections", both.one, both.other),
+        )
+        draft.first_step = None
 
     def _copied(self, one: RowsEvaluated, run: Progress) -> None:
         """Report an evaluation on rows that are equal to some of the training, which has rows several times."""
@@ -383,6 +424,28 @@ def _is_mixed(one: Evaluation) -> bool:
     enough = one.samples >= _LEAST_SAMPLES and one.hits >= _LEAST_SHARED
     enough = enough and _LEAST_EQUAL_SHARE <= one.share <= _LEAST_WHOLE_SHARE
     return enough and beyond >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.inside)
+
+
+def _is_table_again(one: Evaluation) -> bool:
+    """Return True if an array with the name of a test has all rows of the training, and no other ones."""
+    last = one.last
+    whole = last.own and last.wide and one.inside == one.samples == last.rows
+    return whole and (is_of_test(last.table) or is_for_choice(last.table))
+
+
+def _is_shared(both: SelectionsShared) -> bool:
+    """Return True if two parts of the data have many rows in common, and are not one part under two names.
+
+    Validation rows within those of the training are often taken out of them later, under a third name.
+    """
+    (first, second), trained = both.rows, both.parts[0] == "train"
+    many = both.shared >= max(_LEAST_SHARED, _LEAST_SHARE * second) and second >= _LEAST_SAMPLES
+    within = both.shared >= (1 - _LEAST_OTHER_SHARE) * min(first, second)
+    others = max(first, second) - both.shared >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * max(first, second))
+    scattered = both.stretches * _LEAST_STRETCH > both.shared  # windows of a series begin with rows before the part
+    if trained and within and second <= first:
+        return False
+    return many and others and (trained or both.chosen) and (within or scattered)
 
 
 def _is_clean(event: SamplesShared) -> bool:

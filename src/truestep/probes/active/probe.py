@@ -33,6 +33,7 @@ from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
+from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
@@ -78,6 +79,7 @@ class ActiveProbe(Probe):
         self._stored = StoredSamples(scene, self._aside)
         self._held_pairs = HeldPairs(scene, self._aside)
         self._copied = CopiedLoaders(scene)
+        self._selections = Selections(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
@@ -230,8 +232,11 @@ class ActiveProbe(Probe):
     @sees
     def differentiated(self, root: Any, site: Site | None) -> None:
         """Handle a backward pass at a sampled step, before it runs."""
+        frame = self.scene.sites.own(1)
         with contextlib.suppress(Refused):
-            self._pairing.differentiated(root, site, self.scene.sites.own(1))
+            self._pairing.differentiated(root, site, frame)
+        with contextlib.suppress(Refused):
+            self._selections.differentiated(site, frame)
 
     @sees
     def _read_rows(

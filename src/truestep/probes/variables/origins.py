@@ -147,6 +147,71 @@ def _statements(code: CodeType) -> dict[str, list[ast.Assign | ast.For]]:
 
 
 @functools.lru_cache(maxsize=64)
+def scope_of(code: CodeType) -> list[ast.AST]:
+    """Return the nodes of a function or file, without those of the functions inside."""
+    return list(_own(_body(code)))
+
+
+def stores_of(code: CodeType, name: str) -> list[ast.Assign | ast.For]:
+    """Return the statements of a function or file that store a variable, from top to bottom."""
+    return _statements(code).get(name, [])
+
+
+def last_written(frame: FrameType, name: str) -> Site | None:
+    """Return the last statement above the current line of a frame that stores a variable or writes into it.
+
+    That of an attribute can be in another function of its file.
+    """
+    found = _written(frame.f_code, name, frame.f_lineno)
+    if found is None and "." in name:
+        tree, attribute = source.parsed(frame.f_code.co_filename), name.rpartition(".")[2]
+        for node in source.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Assign) and attribute in _attributes_in(node):
+                found = place_of(frame.f_code, node)
+    return found or (None if root_of(name) == name else _written(frame.f_code, root_of(name), frame.f_lineno))
+
+
+def _attributes_in(statement: ast.Assign) -> set[str]:
+    inner = [one for target in statement.targets for one in (target, *getattr(target, "elts", ()))]
+    owners = [one.value if isinstance(one, ast.Subscript) else one for one in inner]
+    return {one.attr for one in owners if isinstance(one, ast.Attribute)}
+
+
+def _written(code: CodeType, name: str, line: int) -> Site | None:
+    """Return the last statement of a function up to a line that assigns an expression, or some of its elements."""
+    found: ast.Assign | None = None
+    for node in scope_of(code):
+        if not isinstance(node, ast.Assign) or node.lineno > line or (found is not None and found.lineno > node.lineno):
+            continue
+        inner = [one for target in node.targets for one in (target, *getattr(target, "elts", ()))]
+        owners = [one.value for one in inner if isinstance(one, ast.Subscript)]
+        if any(ast.unparse(one) == name for one in (*inner, *owners)):
+            found = node
+    return None if found is None else place_of(code, found)
+
+
+def items_of(frame: FrameType, name: str, count: int) -> Iterator[tuple[str, Site | None]]:
+    """Yield the names of the items of a tuple, and the statement that makes each.
+
+    They are those in the statement that stores the tuple, or in the only return of the function that it calls.
+    """
+    statement, code, line = stored_by(frame, name), frame.f_code, frame.f_lineno
+    value: ast.expr | None = statement.value if isinstance(statement, ast.Assign) else None
+    if statement is None or not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return
+    if isinstance(value, ast.Call):
+        maker = _maker(value, frame.f_globals | variables(frame))
+        ends = [one for one in scope_of(maker) if isinstance(one, ast.Return)] if maker is not None else []
+        if maker is None or len(ends) != 1:
+            return
+        code, line, value = maker, ends[0].lineno, ends[0].value
+    items = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+    if len(items) == count and all(isinstance(one, ast.Name | ast.Attribute) for one in items):
+        for one in items:
+            yield ast.unparse(one), _written(code, ast.unparse(one), line)
+
+
+@functools.lru_cache(maxsize=64)
 def _end(code: CodeType) -> Site | None:
     """Return the last line at which a function returns or yields a value."""
     ends = [node for node in _own(_body(code)) if isinstance(node, ast.Return | ast.Yield) and node.value is not None]

@@ -3,6 +3,7 @@
 checks           `DataSetChecks`: runs the checks of data sets
 reads            check: a sample of the evaluation data differs when it is read again
 overlap          check: the training uses samples of the evaluation
+selections       check: masks or indices of a training, a validation and a test have rows in common
 collated         check: a collate function moves a part of a batch alone
 copied_loaders   loaders of a test that hold the arrays of another part
 held_pairs       samples and labels that a data set holds, of the same rows of their tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
@@ -28,6 +29,8 @@ _OFTEN = 16
 _MOST_SEEN = 1 << 16
 _MOST_FRESH = 256
 _MOST_TABLES = 64
+_WIDE = 8
+"""Least number of values of a row that is not a point of a grid."""
 
 
 @dataclass(slots=True)
@@ -277,6 +280,7 @@ class RowReads:
             seen=len(seen.keys),
             windows=least.window > 0,
             own=table is not None and table.ref() is not least.table.ref(),
+            wide=least.form[1] and math.prod(least.form[0]) >= _WIDE,
             site=site,
             made=made,
         )
