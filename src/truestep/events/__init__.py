@@ -141,6 +141,7 @@ from truestep.events._ranks import (
 from truestep.events._rows import (
     CollatedAgain,
     LabelsRead,
+    MapsPaired,
     PartUnused,
     ResultRowsScored,
     RowsEqualled,
@@ -236,6 +237,7 @@ __all__ = [
     "LossNotFinite",
     "LossRead",
     "LossScaled",
+    "MapsPaired",
     "MixtureMeasured",
     "ModeSet",
     "ModelAliased",

@@ -32,6 +32,7 @@ from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
+from truestep.probes.active.data_sets.label_maps import LabelMaps
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
@@ -76,6 +77,7 @@ class ActiveProbe(Probe):
         self._rows = RowReads(scene, self._aside)
         self._stored = StoredSamples(scene, self._aside)
         self._held_pairs = HeldPairs(scene, self._aside)
+        self._maps = LabelMaps(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
@@ -118,6 +120,8 @@ class ActiveProbe(Probe):
         self._batch.drawn(loader, batch if by_torch else ())
         with contextlib.suppress(Refused):
             self._pairing.drawn(batch)
+        with contextlib.suppress(Refused):
+            self._maps.drawn(batch)
         if loader is not None:
             with contextlib.suppress(Refused):
                 self._collated.drawn(loader, iterator, batch)
@@ -203,6 +207,8 @@ class ActiveProbe(Probe):
             found = [] if others else self._pairing.tables(input)
             read = bool(found) and self._pairing.reads(target)
             self._rows.targets(site, sys._getframe(2), target, found, self._data.part(), read=read)
+        with contextlib.suppress(Refused):
+            self._maps.computed(site, sys._getframe(2), input, target)
         if self.scene.sampling.step < _TRAINED:
             return
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
@@ -228,8 +234,11 @@ class ActiveProbe(Probe):
     @sees
     def differentiated(self, root: Any, site: Site | None) -> None:
         """Handle a backward pass at a sampled step, before it runs."""
+        frame = self.scene.sites.own(1)
         with contextlib.suppress(Refused):
-            self._pairing.differentiated(root, site, self.scene.sites.own(1))
+            self._pairing.differentiated(root, site, frame)
+        with contextlib.suppress(Refused):
+            self._columns.differentiated(root, site, frame, self._pairing.calls)
 
     @sees
     def _read_rows(
@@ -244,6 +253,7 @@ class ActiveProbe(Probe):
             given = _numbers_first((*call.args, *call.kwargs.values()), scene.torch)
             made = self._pairing.returned(model, site, call, frame, result) if scene.sampling.on else None
             if tracked and made is not None:
+                self._maps.returned(model, site, given, result)
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
                 if before is None and made.found:

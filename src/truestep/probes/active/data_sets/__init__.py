@@ -5,6 +5,7 @@ reads            check: a sample of the evaluation data differs when it is read 
 overlap          check: the training uses samples of the evaluation
 collated         check: a collate function moves a part of a batch alone
 held_pairs       samples and labels that a data set holds, of the same rows of their tables
+label_maps       images that an augmentation turns, and their label maps, which it does not
 stored           stored samples that an operation in place changes in every pass
 drawn            the samples that a loader draws
 contents         comparison of samples by their values
