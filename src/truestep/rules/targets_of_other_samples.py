@@ -161,7 +161,7 @@ class TargetsOfOtherSamples(Rule):
             cost=f"at sampled steps, {count} images came in another position with the same map: pixels are trained "
             "with the labels of others",
             help="turn the image and its label map together, with the same random decision",
-            unit="steps read",
+            unit="images",
             key=(event.model, "maps"),
         )
         draft.count = draft.total = count

@@ -20,6 +20,7 @@ from truestep.events import (
     ArgumentsCompared,
     CheckSkipped,
     Event,
+    PaddingCompared,
     PartUnused,
     PlainStateCompared,
     PlainStateSaved,
@@ -42,6 +43,7 @@ from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
+from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
@@ -355,7 +357,10 @@ class ActiveProbe(Probe):
             if evaluated:
                 self._attempts.settle("model", model)
         for event in events:
-            scene.emit(event)
+            if not isinstance(event, PaddingCompared) or event.state is None or not event.changes:
+                scene.emit(event)
+            elif not evaluated:
+                follow_state(scene, event, result)
 
     # --- check: a state dict leaves out state ------------------------------------------------------------------
 

@@ -22,6 +22,10 @@ _LEAST_SHARE = 0.05
 """Least difference that counts, as a share of those between samples: convolutions change a little at the border."""
 _PART = 4
 """One sample of so many gives the length of the padding that is left out."""
+_RARE = 20
+"""One of so many pairs of the same token may be elsewhere than at the ends."""
+_STATE = 3
+"""Dimensions of a state: layers, samples and features."""
 _WHOLE = 2
 """Dimensions of a batch of tokens; batches of vectors have one more."""
 
@@ -39,6 +43,10 @@ class Padding:
     """Number of samples that end in so much padding."""
     share: float = 0.0
     """Largest difference of a result, as a share of the largest difference between two samples."""
+    word: int | None = None
+    """Token that is the padding, if it is also a word, and the embedding has another padding index."""
+    state: int | None = None
+    """Number of the result that changes, if that is a state with the samples in its second dimension, and no other."""
 
     @property
     def changes(self) -> bool:
@@ -54,7 +62,9 @@ def padding(trial: Trial) -> Padding | None:
     torch, call = trial.scene.torch, trial.call
     tensors = call.tensors(torch)
     for path, value in tensors.items():
-        ends = _ends(value, torch)
+        ends, word = _ends(value, torch), None
+        if ends is None and len(tensors) == 1:
+            ends, word = _ends_of_words(value, trial.copy, torch)
         trimmed = 0 if ends is None else _trimmed(ends)
         if ends is None or not trimmed:
             continue
@@ -71,11 +81,15 @@ def padding(trial: Trial) -> Padding | None:
             raise Refused("its results for the same batch and seed differ")
         if not same(before, trial.run(_OTHER_SEED, call.replaced(whole))):
             raise Refused("its results are random, and there are fewer draws for shorter samples")
-        every = [float((one - one.mean(0)).abs().max()) for one in trial.run(_SEED)]
-        found = _differences(every, before, after, len(rows))
+        every = trial.run(_SEED)
+        found, state = _differences(every, before, after, len(rows)), None
+        if not found:
+            state, share = _of_states(every, before, after, len(rows))
+            found = [share] if state is not None else []
         if not found:
             raise Refused("its result has no row for each sample")
-        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), float(f"{max(found):.2g}"))
+        share = float(f"{max(found):.2g}")
+        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, word, state)
     return None
 
 
@@ -94,13 +108,41 @@ def _ends(value: Any, torch: Any) -> Any:
         is_padding = (value == 0).all(2)
     else:
         return None
-    ends = is_padding.flip(1).int().cumprod(1).sum(1)
-    longest = int(ends.max())
-    if longest >= value.shape[1] or int(ends.min()) or len(ends.unique()) <= _LEAST_ROWS:
-        return None
-    if int(is_padding.sum()) != int(ends.sum()):
-        return None
-    return ends
+    ends = _runs(is_padding)
+    return ends if _are_padded(ends, value.shape[1]) and int(is_padding.sum()) == int(ends.sum()) else None
+
+
+def _ends_of_words(value: Any, model: Any, torch: Any) -> tuple[Any, int | None]:
+    """Return the padding of rows that end in a token which is also a word, and the token.
+
+    The embedding of the model has a padding index that no token of the batch has, though the rows have different
+    lengths. The token is hardly ever twice in a row elsewhere, so that its runs at the ends are no words.
+    """
+    if value.dim() != _WHOLE or value.dtype not in (torch.int64, torch.int32) or value.shape[1] < _LEAST_LENGTH:
+        return None, None
+    embeddings = [part for part in model.modules() if type(part) is torch.nn.Embedding and part.padding_idx is not None]
+    if len(embeddings) != 1 or bool((value == embeddings[0].padding_idx).any()):
+        return None, None
+    if not 0 <= int(value.min()) <= int(value.max()) < embeddings[0].num_embeddings:
+        return None, None
+    word = value[:, -1].mode().values
+    same = value == word
+    ends = _runs(same)
+    pairs = int((same[:, 1:] & same[:, :-1]).sum())
+    inside = pairs - int((ends - 1).clamp_min(0).sum())
+    if not _are_padded(ends, value.shape[1]) or int((ends > 1).sum()) * 2 < len(ends) or inside * _RARE > pairs:
+        return None, None
+    return (ends - 1).clamp_min(0), int(word)
+
+
+def _runs(same: Any) -> Any:
+    """Return the number of True at the end of each row."""
+    return same.flip(1).int().cumprod(1).sum(1)
+
+
+def _are_padded(ends: Any, length: int) -> bool:
+    """Return True if the padding begins at different positions, a row has none, and no row consists of it."""
+    return int(ends.max()) < length and not int(ends.min()) and len(ends.unique()) > _LEAST_ROWS
 
 
 def _trimmed(ends: Any) -> int:
@@ -130,19 +172,33 @@ def _shorter(value: Any, length: int, trimmed: int) -> Any:
     return value.narrow(1, 0, length - trimmed)
 
 
-def _differences(spreads: list[float], before: list[Any], after: list[Any], rows: int) -> list[float]:
+def _differences(every: list[Any], before: list[Any], after: list[Any], rows: int) -> list[float]:
     """Return the largest difference of each result with a row for each sample, and none for each position.
 
     Layers that read in both directions change results at each position a little, and are used without masks.
 
     Args:
-        spreads: largest difference of each result between the samples of the batch.
+        every: results for the whole batch, whose samples differ by more.
         before: results of the samples with their padding.
         after: results without a part of it.
         rows: number of these samples.
     """
     found = []
-    for spread, one, two in zip(spreads, before, after, strict=False):
+    for whole, one, two in zip(every, before, after, strict=False):
+        spread = float((whole - whole.mean(0)).abs().max())
         if one.dim() and one.shape == two.shape and one.shape[0] == rows and 0 < spread < math.inf:
             found.append(float((one - two).abs().max()) / spread)
     return found
+
+
+def _of_states(every: list[Any], before: list[Any], after: list[Any], rows: int) -> tuple[int | None, float]:
+    """Return the state of a recurrent network that changes most, with its samples in the second dimension."""
+    found: dict[int, float] = {}
+    for place, (whole, one, two) in enumerate(zip(every, before, after, strict=False)):
+        if one.dim() != _STATE or one.shape != two.shape or one.shape[1] != rows or one.shape[0] == rows:
+            continue
+        spread = float((whole - whole.mean(1, keepdim=True)).abs().max())
+        if 0 < spread < math.inf:
+            found[place] = float((one - two).abs().max()) / spread
+    worst = max(found, key=lambda place: found[place], default=None)
+    return worst, found.get(worst, 0.0) if worst is not None else 0.0
