@@ -130,8 +130,6 @@ class PaddingCompared(Event):
     """Largest difference of a result, as a share of the largest difference between two samples."""
     changes: bool = False
     """Whether this is more than an effect at the border."""
-    word: int | None = None
-    """Token that is the padding, if it is also a word; the padding index of the embedding is another one."""
     state: int | None = None
     """Number of the result that changes, if it is a state of the samples, which a loss need not depend on."""
     site: Site | None = None

@@ -19,8 +19,7 @@ class PaddingChangesOutput(Rule):
     Looks for batches of token sequences, or of series of vectors, with samples that end in padding of different
     lengths. A copy of the model runs the samples with much padding again without a part of it, as in a batch of shorter
     samples. Reports a model if a result changes by 5 % of the difference between samples or more, and if the lengths
-    of its batches differ. Of an encoder, whose results are positions, the states count, if a loss depends on them. A
-    word that all rows end in is padding as well, if no token is the ``padding_idx`` of the embedding.
+    of its batches differ. Of an encoder, whose results are positions, the states count, if a loss depends on them.
 
     Why it matters
     --------------
@@ -46,8 +45,9 @@ class PaddingChangesOutput(Rule):
     Known false alarms
     ------------------
     None known. Not reported: batches that are padded to one length, models that return other results for the same
-    batch, sequences in the first dimension, results for each position (taggers, CTC), states that no loss depends on, rows
-    with a common word at the end and with other arguments, and effects at the border of a convolution below 5 %.
+    batch, sequences in the first dimension, results for each position (taggers, CTC), states that no loss
+    depends on, padding
+    with a token that is also a word, and effects at the border of a convolution below 5 %.
 
     References
     ----------
@@ -93,9 +93,7 @@ class PaddingChangesOutput(Rule):
             run=run,
             label=f"{event.trimmed} of {event.length} positions of padding left out: other "
             + ("results" if event.state is None else "states"),
-            help=f"leave padding out of `{event.argument}` by a mask, or pack the sequences"
-            if event.word is None
-            else f"pad `{event.argument}` with the padding index of its embedding: {event.word} is also a word",
+            help=f"leave padding out of `{event.argument}` by a mask, or pack the sequences",
             unit="checks",
             key=event.model,
         )

@@ -55,8 +55,9 @@ class TargetInInput(Rule):
     A sequence autoencoder with a decoder that reads its encoder position by position, and a loss for the reconstruction
     of a single feature. Not reported: masked language models, in which targets are not in the input; autoencoders with
     a summary of the sequence, or of several features, targets that the program takes from the window itself or that
-    are more than half of it, and series that repeat themselves; sequences that several arguments hold, of which one is read up to
-    the position; tests of a memory with random features; and series without noise, which any feature predicts.
+    are more than half of it, and series that repeat themselves; sequences that several arguments hold, of which one is
+    read up to the position; tests of a memory with random features; and series without noise, which any
+    feature predicts.
 
     References
     ----------

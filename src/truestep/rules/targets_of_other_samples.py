@@ -61,8 +61,8 @@ class TargetsOfOtherSamples(Rule):
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
     shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
     made for each batch, images that are cropped or get noise as well, results that are turned back before the loss,
-    targets that are the image itself, two parts of one table, tables of different length, and collate functions with effects
-    outside of their batch.
+    targets that are the image itself, two parts of one table, tables of different length, and collate functions with
+    effects outside of their batch.
 
     References
     ----------

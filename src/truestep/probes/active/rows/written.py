@@ -88,7 +88,11 @@ def differences_of(scene: Scene, calls: Calls, root: Any) -> Iterator[tuple[Any,
 def _difference(scene: Scene, node: Any, below: list[Any]) -> tuple[Any, Any]:
     """Return the difference that an operation squares, and the one operand with a graph; None for another operation."""
     name = str(node.name())
-    if not below or not (name in _OF_DIFFERENCES or _is_square(node, below)) or str(below[0].name()) not in _SUBTRACTIONS:
+    if (
+        not below
+        or not (name in _OF_DIFFERENCES or _is_square(node, below))
+        or str(below[0].name()) not in _SUBTRACTIONS
+    ):
         return None, None
     tracked = [edge for edge in below[0].next_functions if edge[0] is not None]
     difference = _plain(scene, saved(node, "self"))

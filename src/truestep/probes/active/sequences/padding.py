@@ -22,8 +22,6 @@ _LEAST_SHARE = 0.05
 """Least difference that counts, as a share of those between samples: convolutions change a little at the border."""
 _PART = 4
 """One sample of so many gives the length of the padding that is left out."""
-_RARE = 20
-"""One of so many pairs of the same token may be elsewhere than at the ends."""
 _STATE = 3
 """Dimensions of a state: layers, samples and features."""
 _WHOLE = 2
@@ -43,8 +41,6 @@ class Padding:
     """Number of samples that end in so much padding."""
     share: float = 0.0
     """Largest difference of a result, as a share of the largest difference between two samples."""
-    word: int | None = None
-    """Token that is the padding, if it is also a word, and the embedding has another padding index."""
     state: int | None = None
     """Number of the result that changes, if that is a state with the samples in its second dimension, and no other."""
 
@@ -62,9 +58,7 @@ def padding(trial: Trial) -> Padding | None:
     torch, call = trial.scene.torch, trial.call
     tensors = call.tensors(torch)
     for path, value in tensors.items():
-        ends, word = _ends(value, torch), None
-        if ends is None and len(tensors) == 1:
-            ends, word = _ends_of_words(value, trial.copy, torch)
+        ends = _ends(value, torch)
         trimmed = 0 if ends is None else _trimmed(ends)
         if ends is None or not trimmed:
             continue
@@ -89,7 +83,7 @@ def padding(trial: Trial) -> Padding | None:
         if not found:
             raise Refused("its result has no row for each sample")
         share = float(f"{max(found):.2g}")
-        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, word, state)
+        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, state)
     return None
 
 
@@ -110,29 +104,6 @@ def _ends(value: Any, torch: Any) -> Any:
         return None
     ends = _runs(is_padding)
     return ends if _are_padded(ends, value.shape[1]) and int(is_padding.sum()) == int(ends.sum()) else None
-
-
-def _ends_of_words(value: Any, model: Any, torch: Any) -> tuple[Any, int | None]:
-    """Return the padding of rows that end in a token which is also a word, and the token.
-
-    The embedding of the model has a padding index that no token of the batch has, though the rows have different
-    lengths. The token is hardly ever twice in a row elsewhere, so that its runs at the ends are no words.
-    """
-    if value.dim() != _WHOLE or value.dtype not in (torch.int64, torch.int32) or value.shape[1] < _LEAST_LENGTH:
-        return None, None
-    embeddings = [part for part in model.modules() if type(part) is torch.nn.Embedding and part.padding_idx is not None]
-    if len(embeddings) != 1 or bool((value == embeddings[0].padding_idx).any()):
-        return None, None
-    if not 0 <= int(value.min()) <= int(value.max()) < embeddings[0].num_embeddings:
-        return None, None
-    word = value[:, -1].mode().values
-    same = value == word
-    ends = _runs(same)
-    pairs = int((same[:, 1:] & same[:, :-1]).sum())
-    inside = pairs - int((ends - 1).clamp_min(0).sum())
-    if not _are_padded(ends, value.shape[1]) or int((ends > 1).sum()) * 2 < len(ends) or inside * _RARE > pairs:
-        return None, None
-    return (ends - 1).clamp_min(0), int(word)
 
 
 def _runs(same: Any) -> Any:

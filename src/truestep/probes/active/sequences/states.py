@@ -1,7 +1,7 @@
 """States of a recurrent network that padding changes: a loss may use them or not, which its gradient shows.
 
 An encoder returns its states beside its results for each position. A program that drops them is right without packing.
-Seam: a pre-hook of the operation that made the state, at sampled steps; it changes nothing, and is freed with the graph.
+Seam: a pre-hook of the operation that made the state, at sampled steps; it changes nothing and is freed with the graph.
 """
 
 from __future__ import annotations
