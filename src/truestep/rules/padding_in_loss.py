@@ -22,7 +22,8 @@ class PaddingInLoss(Rule):
     and is neither ignored nor weighted. Where the targets are labels of the tokens, from another vocabulary, reports
     one label that all padding of the tokens has, in the same way. A twentieth is enough if a separate end token comes
     before the padding of each row, which the model therefore never has to predict.
-    With ``reduction="none"``, the targets that count are those with a gradient: a mask by hand is read as it works, also one that is inverted and leaves padding alone.
+    With ``reduction="none"``, the targets that count are those with a gradient: a mask by hand is read as it
+    works, also one that is inverted and leaves padding alone.
 
     Why it matters
     --------------
