@@ -141,3 +141,31 @@ def test_positions_with_values_or_beside_others_are_no_empty_ends() -> None:
     assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] + x.mean(1)) == {0}
     assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, 3]) == {0}
     assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] * 0) == {0}
+
+
+@pytest.mark.parametrize(("uses", "told"), [(True, True), (False, False)], ids=["used by the loss", "dropped"])
+def test_a_state_that_padding_changes_counts_if_the_loss_uses_it(uses: bool, told: bool) -> None:
+    torch.manual_seed(0)
+    embed, gru = nn.Embedding(9, 6, padding_idx=0), nn.GRU(6, 5, batch_first=True)
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.gru = embed, gru
+
+        def forward(self, tokens: Tensor) -> Any:
+            return self.gru(self.embed(tokens))
+
+    events: list[Any] = []
+    model, batch = Encoder(), tokens()
+    with Session(also=events.append):
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(6):
+            outputs, state = model(batch)
+            loss = (outputs * (batch != 0)[..., None]).square().mean()
+            (loss + state.square().mean() if uses else loss).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    found = [event for event in events if isinstance(event, PaddingCompared) and event.changes]
+    assert bool(found) is told
+    assert all(event.state == 1 for event in found)

@@ -52,3 +52,61 @@ def test_other_features_and_targets_without_noise_are_not() -> None:
 
 def test_a_feature_that_the_model_does_not_read_is_not() -> None:
     assert compared(lambda y: y, Network(4)) == []
+
+
+def windows(targets: Callable[[torch.Tensor], torch.Tensor], *, by_hand: bool = False) -> list[TargetsCompared]:
+    """Train on windows of noisy series with two sensors, of 12 steps, and targets of the steps 8 to 16."""
+    torch.manual_seed(0)
+    series = torch.randn(400, 2)
+    for at in range(1, 400):
+        series[at] += 0.8 * series[at - 1]
+    samples = torch.stack([series[at : at + 16] for at in range(380)])
+    inputs, wanted = samples[:, :12].clone(), targets(samples[:, 8:].clone()).clone()
+    net = nn.Sequential(nn.Flatten(), nn.Linear(24, wanted[0].numel()))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    with capture_events() as events:
+        for _ in range(22):
+            index = torch.randint(0, 380, (64,))
+            x, y = inputs[index], wanted[index]
+            result = net(x).reshape(y.shape)
+            loss = ((result - y) ** 2).mean() if by_hand else F.mse_loss(result, y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return [event for event in events if isinstance(event, TargetsCompared)]
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["a loss of torch", "by hand"])
+@pytest.mark.parametrize(
+    ("targets", "column", "steps"),
+    [(lambda y: y[:, :4], 16, 4), (lambda y: y[:, 3], 22, 1), (lambda y: y[:, :4, 1], 17, 4)],
+    ids=["all sensors", "the last reading", "one sensor"],
+)
+def test_targets_at_the_end_of_the_window_are_found(
+    targets: Callable[[torch.Tensor], torch.Tensor], column: int, steps: int, by_hand: bool
+) -> None:
+    (event,) = windows(targets, by_hand=by_hand)
+    assert (event.column, event.window, event.reads) == (column, steps, True)
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["a loss of torch", "by hand"])
+def test_targets_after_the_window_and_across_its_end_are_not(by_hand: bool) -> None:
+    assert windows(lambda y: y[:, 4:], by_hand=by_hand) == []
+    assert windows(lambda y: y[:, 4], by_hand=by_hand) == []
+    assert windows(lambda y: y[:, 2:6], by_hand=by_hand) == []
+
+
+def test_targets_that_are_cut_out_of_the_window_are_a_reconstruction() -> None:
+    torch.manual_seed(0)
+    series = torch.randn(400, 2).cumsum(0)
+    inputs = torch.stack([series[at : at + 12] for at in range(380)])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(24, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+    with capture_events() as events:
+        for _ in range(22):
+            x = inputs[torch.randint(0, 380, (64,))]
+            y = x[:, -1].clone()
+            F.mse_loss(net(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert [event for event in events if isinstance(event, TargetsCompared)] == []

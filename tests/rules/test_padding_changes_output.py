@@ -41,3 +41,11 @@ def test_a_model_that_leaves_padding_out_is_clear():
     run.note(same)
     rule.observe(same, run)
     assert rule.unobserved(run) == ""
+
+
+def test_a_state_is_named():
+    state = PaddingCompared(
+        model=1, argument="tokens", length=38, trimmed=20, samples=8, share=0.7, changes=True, state=1, site=CALL
+    )
+    (finding,) = judge(PaddingChangesOutput, [MET, *inputs(38, 35), state])
+    assert finding.primary.label.endswith("left out: other states")

@@ -32,6 +32,14 @@ def test_less_is_quiet(shares):
     assert judge(PaddingInLoss, [event for share in shares for event in look(share)]) == []
 
 
+def test_less_padding_is_found_after_a_separate_end_token():
+    ended = [PaddingRead(kind="cross_entropy", site=LINE, index=0, share=8, ended=True), STEP]
+    (finding,) = judge(PaddingInLoss, ended * 3)
+    assert finding.help == "pass `ignore_index=0` to the loss"
+    little = [PaddingRead(kind="cross_entropy", site=LINE, index=0, share=4, ended=True), STEP]
+    assert judge(PaddingInLoss, little * 3) == []
+
+
 def test_one_label_of_all_padding_is_named():
     labels = [PaddingRead(kind="cross_entropy", site=LINE, index=0, share=40, labels=True), STEP]
     (finding,) = judge(PaddingInLoss, labels * 3)

@@ -1,4 +1,4 @@
-from truestep.events import CollatedAgain, LoaderMet, PartnersScored, RowsPaired, Site
+from truestep.events import CollatedAgain, LoaderMet, MapsPaired, PartnersScored, RowsPaired, Site
 from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
 from truestep.testing import judge
 
@@ -108,3 +108,19 @@ def test_a_data_set_with_the_labels_of_other_samples_is_found_at_its_loader():
 
 def test_a_data_set_says_nothing_of_the_batches():
     assert len(found(LoaderMet(loader=1, name="train_loader", site=MADE), stored(equal=True), *[pair()] * 3)) == 1
+
+
+def turned(count: int, maps: int) -> MapsPaired:
+    site, made = Site("train.py", 12), Site("train.py", 10)
+    return MapsPaired(model=1, rows=12, turned=count, maps=maps, how="flipped", site=site, made=made)
+
+
+def test_images_that_are_turned_without_their_maps_are_found():
+    (finding,) = judge(TargetsOfOtherSamples, [turned(2, 2), turned(2, 4)])
+    assert "are flipped, and their label maps are not" in finding.message
+    assert (finding.primary.site.line, finding.seen.count) == (10, 4)
+
+
+def test_few_images_or_one_map_are_not():
+    assert judge(TargetsOfOtherSamples, [turned(2, 2)]) == []
+    assert judge(TargetsOfOtherSamples, [turned(8, 1), turned(8, 1)]) == []

@@ -149,6 +149,7 @@ from truestep.events._ranks import (
 from truestep.events._rows import (
     CollatedAgain,
     LabelsRead,
+    MapsPaired,
     PartUnused,
     ResultRowsScored,
     RowsEqualled,
@@ -247,6 +248,7 @@ __all__ = [
     "LossNotFinite",
     "LossRead",
     "LossScaled",
+    "MapsPaired",
     "MixtureMeasured",
     "ModeSet",
     "ModelAliased",

@@ -130,6 +130,8 @@ class PaddingCompared(Event):
     """Largest difference of a result, as a share of the largest difference between two samples."""
     changes: bool = False
     """Whether this is more than an effect at the border."""
+    state: int | None = None
+    """Number of the result that changes, if it is a state of the samples, which a loss need not depend on."""
     site: Site | None = None
     """Line of the call."""
 
@@ -144,6 +146,8 @@ class TargetsCompared(Event):
     """Position of the token that is a target, minus the position of its output."""
     column: int | None = None
     """Number of the feature that is the target, scaled or shifted; None for tokens."""
+    window: int = 0
+    """Number of steps of the targets, if all of them are the last steps of a window; `column` begins them."""
     crossed: bool = False
     """Whether targets and outputs are in different orders: positions within sequences, and sequences within
     positions."""

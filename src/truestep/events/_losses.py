@@ -120,6 +120,8 @@ class PaddingRead(Event):
     """Whether no other target counts, although there are others: a mask by hand left them out."""
     labels: bool = False
     """Whether the targets are labels of tokens, from another vocabulary: `index` is the label of all padding."""
+    ended: bool = False
+    """Whether one and the same token, which occurs once in a row, comes before the padding of each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

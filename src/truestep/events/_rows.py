@@ -57,6 +57,28 @@ class RowsPaired(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MapsPaired(Event):
+    """At a sampled step, images came again with the label maps that they had before, but were turned since."""
+
+    absent: ClassVar[str] = "no image came again with the same label map"
+    costly: ClassVar[bool] = True
+    model: int
+    rows: int = 0
+    """Number of images of the step."""
+    turned: int = 0
+    """Number of those that were turned; their maps would be others if they were turned in the same way."""
+    maps: int = 0
+    """Number of different maps of such images so far."""
+    how: str = ""
+    """"flipped", "rotated" (by a quarter) or "shifted"."""
+    site: Site | None = None
+    """Line that called the model."""
+    loss: Site | None = None
+    made: Site | None = None
+    """Line that makes the images."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CollatedAgain(Event):
     """A collate function of the program was called again, on copies of the same samples in another order."""
 

@@ -6,6 +6,8 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARE = 20
 """Least percentage of padding among the targets; below, the harm is small."""
+_LEAST_AFTER_END = 5
+"""Least percentage after a separate end token: then no padding is a target that the model has to predict."""
 _LEAST_LOOKS = 3
 
 
@@ -18,8 +20,10 @@ class PaddingInLoss(Rule):
     ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
     index makes up at least a fifth of the targets at three sampled steps in a row, appears only at the ends of rows,
     and is neither ignored nor weighted. Where the targets are labels of the tokens, from another vocabulary, reports
-    one label that all padding of the tokens has, in the same way. With ``reduction="none"``, the targets that count are
-    those with a gradient: a mask by hand is read as it works, also one that is inverted and leaves padding alone.
+    one label that all padding of the tokens has, in the same way. A twentieth is enough if a separate end token comes
+    before the padding of each row, which the model therefore never has to predict.
+    With ``reduction="none"``, the targets that count are those with a gradient: a mask by hand is read as it
+    works, also one that is inverted and leaves padding alone.
 
     Why it matters
     --------------
@@ -82,7 +86,7 @@ class PaddingInLoss(Rule):
         if not isinstance(event, PaddingRead):
             return
         key = (event.site, event.kind)
-        if event.share < _LEAST_SHARE:
+        if event.share < (_LEAST_AFTER_END if event.ended else _LEAST_SHARE):
             self._some = self._some or event.share > 0
             self._looks.pop(key, None)
             self.withdraw(key)
@@ -102,7 +106,8 @@ class PaddingInLoss(Rule):
             message, severity = "padding counts in the loss as a target", self.severity
             label = f"{index} counts as an ordinary target"
             cost = f"at least {min(share for _, share, _ in looks)} % of the targets were padding at {steps}"
-            help = f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token"
+            help = f"pass `ignore_index={event.index}` to the loss"
+            help += "" if event.ended else ", and end each row with a separate end token"
             if event.labels:
                 help = "pad the labels with -100, which the loss ignores by default"
         draft = self.report(

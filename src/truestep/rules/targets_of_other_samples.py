@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from truestep.events import CollatedAgain, Event, PartnersScored, RowsPaired, Site
+from truestep.events import CollatedAgain, Event, MapsPaired, PartnersScored, RowsPaired, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
+_LEAST_MAPS = 3
 _LOG_CHANCE = -12.0
 """Logarithm of the largest probability that all these rows differ by chance."""
 
 
 class TargetsOfOtherSamples(Rule):
-    """The inputs of a step and its targets, or another input, are taken from different rows.
+    """The inputs of a step and its targets, or another input, are taken from different rows, or pixels.
 
     What it does
     ------------
@@ -25,6 +26,10 @@ class TargetsOfOtherSamples(Rule):
 
     Compares the samples and the labels that a data set holds with the tables that they were taken from. Reports samples
     of some rows with the labels of the first ones.
+
+    Compares images of the training, as the loader gives them and as the model reads them, with those of earlier sampled
+    steps. Reports at least three images that are flipped, rotated by a quarter or shifted exactly, while their targets,
+    a number for each pixel, stay as they are and are not symmetric.
 
     Why it matters
     --------------
@@ -55,8 +60,9 @@ class TargetsOfOtherSamples(Rule):
     ------------------
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
     shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
-    made for each batch, two parts of one table, tables of different length, and collate functions with effects
-    outside of their batch.
+    made for each batch, images that are cropped or get noise as well, results that are turned back before the loss,
+    targets that are the image itself, two parts of one table, tables of different length, and collate functions with
+    effects outside of their batch.
 
     References
     ----------
@@ -68,7 +74,7 @@ class TargetsOfOtherSamples(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (CollatedAgain, RowsPaired, PartnersScored)
+    watches = (CollatedAgain, MapsPaired, RowsPaired, PartnersScored)
     needs = (RowsPaired,)
     explains = ("loss-at-chance",)
     asks = "inputs and targets are of the same rows"
@@ -79,6 +85,8 @@ class TargetsOfOtherSamples(Rule):
         """Parts of batches that a collate function pairs by their places."""
         self._paired: dict[tuple[str, ...], Site | None] = {}
         """Parts of batches that a loss pairs by their places, with its line."""
+        self._images: dict[int, int] = {}
+        """Model to the number of its turned images."""
         self._equal: set[str] = set()
         """Tables with targets that were once those of the inputs."""
         self._partners: dict[Site | None, int] = {}
@@ -98,6 +106,8 @@ class TargetsOfOtherSamples(Rule):
             self._paired.setdefault(tuple(sorted((event.table, event.other))), event.site)
         for pair in self._crossed.keys() & self._paired.keys():
             self._collated(pair, self._crossed[pair], run)
+        if isinstance(event, MapsPaired):
+            self._turned(event, run)
         if isinstance(event, PartnersScored):
             self._scored(event, run)
         if not isinstance(event, RowsPaired):
@@ -132,6 +142,27 @@ class TargetsOfOtherSamples(Rule):
             related=(Mark(event.made, "makes the targets"),) if event.made not in (None, event.site) else (),
             unit="steps read",
             key=key,
+        )
+        draft.count = draft.total = count
+
+    def _turned(self, event: MapsPaired, run: Progress) -> None:
+        """Report images that are turned without their label maps."""
+        count = self._images[event.model] = self._images.get(event.model, 0) + event.turned
+        if count < _LEAST_MAPS or event.maps < _LEAST_MAPS:
+            return
+        site = event.made or event.site
+        marks = (Mark(event.loss, "the loss"),) if event.loss not in (None, site) else ()
+        draft = self.report(
+            site,
+            f"images of `{run.model_name(event.model)}` are {event.how}, and their label maps are not",
+            run=run,
+            label="makes the images" if event.made else "reads the images",
+            related=marks,
+            cost=f"at sampled steps, {count} images came in another position with the same map: pixels are trained "
+            "with the labels of others",
+            help="turn the image and its label map together, with the same random decision",
+            unit="images",
+            key=(event.model, "maps"),
         )
         draft.count = draft.total = count
 

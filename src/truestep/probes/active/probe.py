@@ -20,6 +20,7 @@ from truestep.events import (
     ArgumentsCompared,
     CheckSkipped,
     Event,
+    PaddingCompared,
     PartUnused,
     PlainStateCompared,
     PlainStateSaved,
@@ -33,6 +34,7 @@ from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
+from truestep.probes.active.data_sets.label_maps import LabelMaps
 from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
@@ -43,6 +45,7 @@ from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
+from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
@@ -80,6 +83,7 @@ class ActiveProbe(Probe):
         self._held_pairs = HeldPairs(scene, self._aside)
         self._copied = CopiedLoaders(scene)
         self._selections = Selections(scene, self._aside)
+        self._maps = LabelMaps(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
@@ -122,6 +126,8 @@ class ActiveProbe(Probe):
         self._batch.drawn(loader, batch if by_torch else ())
         with contextlib.suppress(Refused):
             self._pairing.drawn(batch)
+        with contextlib.suppress(Refused):
+            self._maps.drawn(batch)
         if loader is not None:
             with contextlib.suppress(Refused):
                 self._collated.drawn(loader, iterator, batch)
@@ -207,6 +213,8 @@ class ActiveProbe(Probe):
             found = [] if others else self._pairing.tables(input)
             read = bool(found) and self._pairing.reads(target)
             self._rows.targets(site, sys._getframe(2), target, found, self._data.part(), read=read)
+        with contextlib.suppress(Refused):
+            self._maps.computed(site, sys._getframe(2), input, target)
         if self.scene.sampling.step < _TRAINED:
             return
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
@@ -237,6 +245,8 @@ class ActiveProbe(Probe):
             self._pairing.differentiated(root, site, frame)
         with contextlib.suppress(Refused):
             self._selections.differentiated(site, frame)
+        with contextlib.suppress(Refused):
+            self._columns.differentiated(root, site, frame, self._pairing.calls)
 
     @sees
     def _read_rows(
@@ -251,6 +261,7 @@ class ActiveProbe(Probe):
             given = _numbers_first((*call.args, *call.kwargs.values()), scene.torch)
             made = self._pairing.returned(model, site, call, frame, result) if scene.sampling.on else None
             if tracked and made is not None:
+                self._maps.returned(model, site, given, result)
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
                 if before is None and made.found:
@@ -353,7 +364,10 @@ class ActiveProbe(Probe):
             if evaluated:
                 self._attempts.settle("model", model)
         for event in events:
-            scene.emit(event)
+            if not isinstance(event, PaddingCompared) or event.state is None or not event.changes:
+                scene.emit(event)
+            elif not evaluated:
+                follow_state(scene, event, result)
 
     # --- check: a state dict leaves out state ------------------------------------------------------------------
 

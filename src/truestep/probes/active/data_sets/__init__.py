@@ -7,6 +7,7 @@ selections       check: masks or indices of a training, a validation and a test 
 collated         check: a collate function moves a part of a batch alone
 copied_loaders   loaders of a test that hold the arrays of another part
 held_pairs       samples and labels that a data set holds, of the same rows of their tables
+label_maps       images that an augmentation turns, and their label maps, which it does not
 stored           stored samples that an operation in place changes in every pass
 drawn            the samples that a loader draws
 contents         comparison of samples by their values

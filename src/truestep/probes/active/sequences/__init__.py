@@ -4,4 +4,5 @@ targets, ahead   the model reads the tokens that it is to predict
 ends             the position that is read holds nothing of most samples
 masks            attention reads the padding, and not the tokens
 padding          padding at the end of a row changes its result
+states           a state that padding changes is used by the loss
 """

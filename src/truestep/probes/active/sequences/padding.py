@@ -22,6 +22,8 @@ _LEAST_SHARE = 0.05
 """Least difference that counts, as a share of those between samples: convolutions change a little at the border."""
 _PART = 4
 """One sample of so many gives the length of the padding that is left out."""
+_STATE = 3
+"""Dimensions of a state: layers, samples and features."""
 _WHOLE = 2
 """Dimensions of a batch of tokens; batches of vectors have one more."""
 
@@ -39,6 +41,8 @@ class Padding:
     """Number of samples that end in so much padding."""
     share: float = 0.0
     """Largest difference of a result, as a share of the largest difference between two samples."""
+    state: int | None = None
+    """Number of the result that changes, if that is a state with the samples in its second dimension, and no other."""
 
     @property
     def changes(self) -> bool:
@@ -71,11 +75,15 @@ def padding(trial: Trial) -> Padding | None:
             raise Refused("its results for the same batch and seed differ")
         if not same(before, trial.run(_OTHER_SEED, call.replaced(whole))):
             raise Refused("its results are random, and there are fewer draws for shorter samples")
-        every = [float((one - one.mean(0)).abs().max()) for one in trial.run(_SEED)]
-        found = _differences(every, before, after, len(rows))
+        every = trial.run(_SEED)
+        found, state = _differences(every, before, after, len(rows)), None
+        if not found:
+            state, share = _of_states(every, before, after, len(rows))
+            found = [share] if state is not None else []
         if not found:
             raise Refused("its result has no row for each sample")
-        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), float(f"{max(found):.2g}"))
+        share = float(f"{max(found):.2g}")
+        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, state)
     return None
 
 
@@ -94,13 +102,18 @@ def _ends(value: Any, torch: Any) -> Any:
         is_padding = (value == 0).all(2)
     else:
         return None
-    ends = is_padding.flip(1).int().cumprod(1).sum(1)
-    longest = int(ends.max())
-    if longest >= value.shape[1] or int(ends.min()) or len(ends.unique()) <= _LEAST_ROWS:
-        return None
-    if int(is_padding.sum()) != int(ends.sum()):
-        return None
-    return ends
+    ends = _runs(is_padding)
+    return ends if _are_padded(ends, value.shape[1]) and int(is_padding.sum()) == int(ends.sum()) else None
+
+
+def _runs(same: Any) -> Any:
+    """Return the number of True at the end of each row."""
+    return same.flip(1).int().cumprod(1).sum(1)
+
+
+def _are_padded(ends: Any, length: int) -> bool:
+    """Return True if the padding begins at different positions, a row has none, and no row consists of it."""
+    return int(ends.max()) < length and not int(ends.min()) and len(ends.unique()) > _LEAST_ROWS
 
 
 def _trimmed(ends: Any) -> int:
@@ -130,19 +143,33 @@ def _shorter(value: Any, length: int, trimmed: int) -> Any:
     return value.narrow(1, 0, length - trimmed)
 
 
-def _differences(spreads: list[float], before: list[Any], after: list[Any], rows: int) -> list[float]:
+def _differences(every: list[Any], before: list[Any], after: list[Any], rows: int) -> list[float]:
     """Return the largest difference of each result with a row for each sample, and none for each position.
 
     Layers that read in both directions change results at each position a little, and are used without masks.
 
     Args:
-        spreads: largest difference of each result between the samples of the batch.
+        every: results for the whole batch, whose samples differ by more.
         before: results of the samples with their padding.
         after: results without a part of it.
         rows: number of these samples.
     """
     found = []
-    for spread, one, two in zip(spreads, before, after, strict=False):
+    for whole, one, two in zip(every, before, after, strict=False):
+        spread = float((whole - whole.mean(0)).abs().max())
         if one.dim() and one.shape == two.shape and one.shape[0] == rows and 0 < spread < math.inf:
             found.append(float((one - two).abs().max()) / spread)
     return found
+
+
+def _of_states(every: list[Any], before: list[Any], after: list[Any], rows: int) -> tuple[int | None, float]:
+    """Return the state of a recurrent network that changes most, with its samples in the second dimension."""
+    found: dict[int, float] = {}
+    for place, (whole, one, two) in enumerate(zip(every, before, after, strict=False)):
+        if one.dim() != _STATE or one.shape != two.shape or one.shape[1] != rows or one.shape[0] == rows:
+            continue
+        spread = float((whole - whole.mean(1, keepdim=True)).abs().max())
+        if 0 < spread < math.inf:
+            found[place] = float((one - two).abs().max()) / spread
+    worst = max(found, key=lambda place: found[place], default=None)
+    return worst, found.get(worst, 0.0) if worst is not None else 0.0

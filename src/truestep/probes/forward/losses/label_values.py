@@ -14,6 +14,7 @@ _LARGEST = 1 << 22
 _MOST_NODES = 20_000
 _MOST_ROWS = 256
 _LEAST_LENGTH = 4
+_LEAST_ENDED = 4
 _OUTSIDE = 0.5
 _PRECISION = 4
 
@@ -68,8 +69,10 @@ class Targets:
             share = 0 if label == ignored else share
             return PaddingRead(kind=kind, site=site, index=label, share=share, labels=True)
         index, shape = embedding
-        share = 0 if index == ignored else padding_share(target.detach(), index, shape)
-        return PaddingRead(kind=kind, site=site, index=index, share=share)
+        if index == ignored:
+            return PaddingRead(kind=kind, site=site, index=index)
+        share, ended = padding_share(target.detach(), index, shape), follows_end(target.detach(), index, shape)
+        return PaddingRead(kind=kind, site=site, index=index, share=share, ended=ended)
 
 
 def ignored_index(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -161,7 +164,26 @@ def label_of_padding(node: Any, target: Any) -> tuple[int, int] | None:
 
 
 def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
-    """Return the percentage of targets equal to the index; 0 if it occurs elsewhere than at the ends of rows.
+    """Return the percentage of targets equal to the index; 0 if it occurs elsewhere than at the ends of rows."""
+    rows = _padded(target, index, shape)
+    return 0 if rows is None else round(100 * float((rows == index).float().mean()))
+
+
+def follows_end(target: Any, index: int, shape: tuple[int, ...]) -> bool:
+    """Return True if one and the same token ends the rows before their padding: padding is no end token then."""
+    rows = _padded(target, index, shape)
+    if rows is None:
+        return False
+    counts = (rows == index).sum(1)
+    rows, counts = rows[counts > 0], counts[counts > 0]
+    if len(rows) < _LEAST_ENDED or int(counts.max()) < 2:
+        return False
+    ends = rows.gather(1, rows.shape[1] - 1 - counts[:, None])
+    return bool((ends == ends[0]).all()) and bool(((rows == ends[0]).sum(1) == 1).all())
+
+
+def _padded(target: Any, index: int, shape: tuple[int, ...]) -> Any:
+    """Return the rows of the targets, if the index occurs at their ends only; else None.
 
     Flattened targets have the rows, or the columns, of the output of the embedding.
     """
@@ -172,10 +194,10 @@ def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
         views = [target.reshape(shape[0], -1)] if len(shape) == 3 and shape[0] and count % shape[0] == 0 else []
         views += [target.reshape(-1, shape[1]).t()] if len(shape) == 3 and shape[1] and count % shape[1] == 0 else []
     for rows in views:
-        padding = rows[:_MOST_ROWS] == index
+        rows = rows[:_MOST_ROWS]
+        padding = rows == index
         if min(padding.shape) < 2 or padding.shape[1] < _LEAST_LENGTH or bool(padding[:, 0].any()):
             continue
-        later = padding[:, 1:] | ~padding[:, :-1]
-        if bool(later.all()):
-            return round(100 * float(padding.float().mean()))
-    return 0
+        if bool((padding[:, 1:] | ~padding[:, :-1]).all()):
+            return rows
+    return None
