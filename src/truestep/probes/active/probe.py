@@ -42,6 +42,7 @@ from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
 from truestep.probes.active.sequences.targets import TargetsRead
+from truestep.probes.active.series.scalings import SeriesScalings
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
@@ -77,6 +78,7 @@ class ActiveProbe(Probe):
         self._stored = StoredSamples(scene, self._aside)
         self._held_pairs = HeldPairs(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
+        self._series = SeriesScalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
@@ -249,6 +251,7 @@ class ActiveProbe(Probe):
                 if before is None and made.found:
                     self._batch.read(model, made.found[0].places, made.found[0].form[0])
                 self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
+                self._series.trained(frame, given, self._data.latest)
                 self._stored.look(made.found, self._data.latest(), frame, site)
                 self._held_pairs.look(self._data.latest(), frame)
             elif given and not scene.torch.is_grad_enabled():
@@ -256,6 +259,7 @@ class ActiveProbe(Probe):
                 if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
                     found = [*found, *self._rows.of_data_set(given, self._data.latest())]
                 self._scalings.evaluated(model, site, frames, found)
+                self._series.evaluated(model, site, frames, given, self._data.latest)
                 self._stored.look(found, self._data.latest(), frame, site)
 
     @sees
