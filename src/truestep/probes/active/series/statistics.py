@@ -16,7 +16,7 @@ _ROUNDING = 5e-6
 _OF_ERROR = 0.003
 """Largest mean, and distance of the standard deviation from one, in standard errors of independent values."""
 _WIDE = 4
-"""Number of columns whose agreement allows the larger error of sums in single precision."""
+"""From this number of exact columns, the larger error of sums in single precision is allowed."""
 _OF_ERROR_WIDE = 0.01
 _LARGEST = 1e-3
 _LEAST_DISTINCT = 50
