@@ -12,13 +12,12 @@ MADE, EVAL, LOADER = Site("train.py", 7), Site("train.py", 20), Site("train.py",
 def read(kind: str, table: str = "x_test", *, rows: int = 90, made: Site | None = MADE, **more) -> ScalingRead:
     how = "standard" if kind else ""
     return ScalingRead(
-        **({"features": 8} | more),
+        **({"features": 8, "how": how} | more),
         model=1,
         table=table,
         rows=rows,
         trained="x_train",
         kind=kind,
-        how=how,
         site=EVAL,
         made=made,
     )
@@ -51,6 +50,18 @@ def test_channels_of_pictures_are_a_suspicion_unless_the_evaluation_has_its_own(
 
 def test_a_later_table_completes_the_rows_of_both():
     assert len(judge(ScaledWithEvaluationData, [read("", "x_val"), read("joint", "x_val"), read("joint")])) == 1
+
+
+def test_windows_of_a_series_do_not_speak_for_it():
+    series = read("joint", "dataset.series", rows=400, series=True)
+    assert len(judge(ScaledWithEvaluationData, [read("", "dataset.x", rows=370), series])) == 1
+    other = ScalingRead(model=1, table="x_test", rows=90, site=Site("train.py", 44))
+    assert judge(ScaledWithEvaluationData, [other, series]) == []
+
+
+def test_a_series_with_a_multiple_of_its_deviation_has_a_mean_of_zero():
+    (finding,) = judge(ScaledWithEvaluationData, [read("own", how="centred", features=1, series=True)])
+    assert "a mean of 0, as in training" in finding.primary.label
 
 
 def test_tables_of_a_data_set_are_shown_by_their_loader():

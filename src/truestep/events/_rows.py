@@ -258,11 +258,13 @@ class ScalingRead(Event):
     kind: str = ""
     """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
     how: str = ""
-    """"standard" for means of 0 and standard deviations of 1, "range" for the range 0 to 1."""
+    """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0."""
     features: int = 0
     """Number of features with such values."""
     whole: str = ""
     """Name of the table with the rows of both; empty if no variable holds one."""
+    series: bool = False
+    """Whether the rows are the steps of a series that windows were cut from."""
     loader: int | None = None
     """Loader of the latest batch."""
     site: Site | None = None

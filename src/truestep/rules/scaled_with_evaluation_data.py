@@ -14,7 +14,11 @@ _LEAST_FEATURES = 4
 """Fewer, as the channels of pictures, have statistics of so many values that those of both parts hardly differ."""
 _LEAST_ROWS = 20
 _LEAST_READS = 3
-_HOW = {"standard": "a mean of 0 and a standard deviation of 1", "range": "the range 0 to 1"}
+_HOW = {
+    "standard": "a mean of 0 and a standard deviation of 1",
+    "range": "the range 0 to 1",
+    "centred": "a mean of 0, as in training",
+}
 
 
 class ScaledWithEvaluationData(Rule):
@@ -27,6 +31,11 @@ class ScaledWithEvaluationData(Rule):
     precision of floats, as those of the training: both were scaled, each with its own statistics. Also reports features
     with such values over the rows of training and evaluation together, and over neither alone: they were scaled before
     the split. The range 0 to 1 counts in the same way.
+
+    Windows of a series count as the series that they were cut from: an array in a variable or a data set, or the
+    windows put together again with the targets that follow them. An evaluation with its own statistics is reported,
+    too, if it has a multiple of the deviation, such as 2; and beside another evaluation that is scaled otherwise, if
+    the training was scaled with statistics of some of its steps, such as those without faults.
 
     Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
     calls of the training are on values that were scaled in one way: their levels have the same distance everywhere.
@@ -56,11 +65,13 @@ class ScaledWithEvaluationData(Rule):
     Known false alarms
     ------------------
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
-    channels of pictures, scaled with the statistics of both parts, are reported with low confidence.
+    channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence.
     Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
-    rows, columns of few different values, tables that no variable holds, and rows scaled before the split in a run with
-    another evaluation; samples that are scaled one by one beside an evaluation in the way of the training, or after a
-    training on noise, mixtures or resized pictures.
+    rows of a table or 100 steps of a series, columns of few different values, series that repeat without noise or are
+    symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
+    tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
+    scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized
+    pictures.
 
     References
     ----------
@@ -92,7 +103,11 @@ class ScaledWithEvaluationData(Rule):
             self._tables[event.table, event.rows, event.loader] = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        clean = any(not one.kind and one.rows >= _LEAST_ROWS for one in self._tables.values())
+        series = {(one.site, one.loader) for one in self._tables.values() if one.series}
+        clean = any(
+            not one.kind and one.rows >= _LEAST_ROWS and (one.site, one.loader) not in series  # windows of the series
+            for one in self._tables.values()
+        )
         for one in self._tables.values() if event.how == "finished" else ():
             if one.kind == "own":
                 name = _name(one.table, one, run)

@@ -15,4 +15,5 @@ result_gradients columns and samples of a result without a gradient
 pushes           directions in which a loss moves scores of one number for each sample
 unsaved          check: state in plain attributes that a state dict leaves out
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
+series/          the scale of series that windows were cut from
 """

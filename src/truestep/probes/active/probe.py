@@ -47,6 +47,7 @@ from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
 from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
+from truestep.probes.active.series.scalings import SeriesScalings
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
@@ -85,6 +86,7 @@ class ActiveProbe(Probe):
         self._selections = Selections(scene, self._aside)
         self._maps = LabelMaps(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
+        self._series = SeriesScalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
@@ -267,6 +269,7 @@ class ActiveProbe(Probe):
                 if before is None and made.found:
                     self._batch.read(model, made.found[0].places, made.found[0].form[0])
                 self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
+                self._series.trained(frame, given, self._data.latest)
                 self._stored.look(made.found, self._data.latest(), frame, site)
                 self._held_pairs.look(self._data.latest(), frame)
             elif given and not scene.torch.is_grad_enabled():
@@ -275,6 +278,7 @@ class ActiveProbe(Probe):
                     found = [*found, *self._rows.of_data_set(given, self._data.latest())]
                 self._scalings.evaluated(model, site, frames, found)
                 self._copied.evaluated(self._data.latest(), frames, site)
+                self._series.evaluated(model, site, frames, given, self._data.latest)
                 self._stored.look(found, self._data.latest(), frame, site)
 
     @sees

@@ -270,8 +270,11 @@ def _joint(views: list[View], trained: list[View]) -> tuple[str, int]:
 
 
 def _made_at(frames: list[FrameType], one: Found) -> Site | None:
-    """Return the statement that stored the variable with a table, or with the object that holds it."""
-    wanted = {id(one.table.ref()), one.table.owner}
+    return made_at(frames, {id(one.table.ref()), one.table.owner})
+
+
+def made_at(frames: list[FrameType], wanted: set[int]) -> Site | None:
+    """Return the statement that stored a variable with one of some objects: an array, or an object that holds it."""
     for frame in frames:
         for name, value in variables(frame).items():
             statement = stored_by(frame, name) if id(value) in wanted else None

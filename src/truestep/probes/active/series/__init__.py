@@ -1,0 +1,6 @@
+"""Series that the windows of a batch were cut from.
+
+sources          series that variables hold, or that overlapping windows and their targets add up to
+statistics       statistics of a series: whether they are those of data that were scaled with their own statistics
+scalings         series of evaluations that are scaled with their own statistics, or together with the training
+"""
