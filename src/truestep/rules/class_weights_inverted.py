@@ -17,7 +17,7 @@ _ROUND = 1e-4
 _OF_ROOTS = 0.12
 """The same for the root of a count, which other weights are near to by chance."""
 _LEAST_CLASSES = 5
-"""Classes from which weights with the proportions of few labels are no coincidence."""
+"""Classes from which weights do not have the proportions of few labels by coincidence."""
 _LEAST_EXPECTED = 5
 _LEAST_VALUES = 4
 """Different weights: few of them are often chosen by hand."""

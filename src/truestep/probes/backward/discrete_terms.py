@@ -40,7 +40,7 @@ class _Value(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Scope:
-    """A function whose code is read, with the arguments of its call."""
+    """The code of a function, with the arguments of its call."""
 
     body: ast.AST
     assigned: dict[str, list[_Value]] = field(default_factory=dict)

@@ -108,7 +108,7 @@ def _is_quotient(node: Any) -> bool:
 
 
 def _ends(node: Any) -> list[_Path]:
-    """Return the ways from a side of a quotient to what it is a linear function of; none for other functions."""
+    """Return the ways from a side of a quotient, through linear operations, to its inputs; none for other operations."""
     queue, found = [_Path(node)], list[_Path]()
     for _ in range(_MOST_NODES):
         if not queue:
