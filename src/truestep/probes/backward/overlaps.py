@@ -108,7 +108,7 @@ def _is_quotient(node: Any) -> bool:
 
 
 def _ends(node: Any) -> list[_Path]:
-    """Return the ways from a side of a quotient, through linear operations, to its inputs; none for other operations."""
+    """Return the ways from a side of a quotient, through linear operations, to its inputs; none for others."""
     queue, found = [_Path(node)], list[_Path]()
     for _ in range(_MOST_NODES):
         if not queue:
