@@ -216,3 +216,107 @@ def test_a_term_that_gets_a_gradient_later():
         loss.backward()
 
     assert [event.cut for event in reads(warm)] == [".detach()", "", ""]
+
+
+CLASSIFIER, LABELS = nn.Linear(4, 3), torch.arange(8) % 3
+
+
+def hard_overlap(logits, target, smooth=1.0):
+    _, chosen = torch.max(logits, 1)
+    prob = nn.functional.one_hot(chosen, 3).float()
+    wanted = nn.functional.one_hot(target.masked_fill(target < 0, 0), 3).float()
+    prob, wanted = prob * 1.0, wanted * 1.0
+    return 1 - ((2 * (prob * wanted).sum() + smooth) / (prob.sum() + wanted.sum() + smooth)).mean()
+
+
+def both_terms(logits, target):
+    entropy = nn.functional.cross_entropy(logits, target)
+    return entropy + 0.5 * hard_overlap(logits, target)
+
+
+class Criterion(nn.Module):
+    def __init__(self, learned=False):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(())) if learned else 1.0
+
+    def wrong(self, logits, target):
+        logits = logits.argmax(dim=1)
+        return self.scale * (logits != target).float().mean()
+
+    def forward(self, logits, target):
+        return nn.functional.cross_entropy(logits, target) + self.wrong(logits, target) + 1.0
+
+
+def with_gradient(logits, target):
+    hard = nn.functional.one_hot(logits.argmax(1), 3).float()
+    soft = logits.softmax(1)
+    return ((hard + soft - soft.detach()) * nn.functional.one_hot(target, 3)).sum()
+
+
+def of_targets(logits, target):
+    return (target > 0).float().mean()
+
+
+def hard_term():
+    loss = both_terms(CLASSIFIER(X), LABELS)
+    loss.backward()
+
+
+def hard_term_outside():
+    logits = CLASSIFIER(X)
+    loss = nn.functional.cross_entropy(logits, LABELS)
+    loss += hard_overlap(logits, target=LABELS)
+    loss.backward()
+
+
+def hard_term_of_a_criterion():
+    criterion = Criterion()
+    loss = criterion(CLASSIFIER(X), LABELS)
+    loss.backward()
+
+
+def criterion_with_a_parameter():
+    criterion = Criterion(learned=True)
+    loss = criterion(CLASSIFIER(X), LABELS)
+    loss.backward()
+
+
+def straight_through_in_a_function():
+    logits = CLASSIFIER(X)
+    loss = nn.functional.cross_entropy(logits, LABELS) + with_gradient(logits, LABELS) + 1.0
+    loss.backward()
+
+
+def choices_of_targets():
+    logits = CLASSIFIER(X)
+    loss = nn.functional.cross_entropy(logits, LABELS) + of_targets(logits, LABELS)
+    loss.backward()
+
+
+def choices_of_a_detached_output():
+    logits = CLASSIFIER(X)
+    fixed = logits.detach()
+    loss = nn.functional.cross_entropy(logits, LABELS) + hard_overlap(fixed, LABELS)
+    loss.backward()
+
+
+@pytest.mark.parametrize(
+    ("train", "cut"),
+    [
+        (hard_term, "torch.max(logits, 1)[1]"),
+        (hard_term_outside, "torch.max(logits, 1)[1]"),
+        (hard_term_of_a_criterion, "logits != target"),
+    ],
+)
+def test_a_term_that_a_function_computes_from_choices(train, cut):
+    events = reads(train)
+    assert [event.cut for event in events] == [cut] * 3
+    assert events[0].place.function in ("hard_overlap", "wrong")
+
+
+@pytest.mark.parametrize(
+    "train",
+    [criterion_with_a_parameter, straight_through_in_a_function, choices_of_targets, choices_of_a_detached_output],
+)
+def test_functions_with_a_gradient_and_choices_of_values_without_one(train):
+    assert reads(train) == []

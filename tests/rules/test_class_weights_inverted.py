@@ -70,3 +70,20 @@ def test_few_labels_and_weights_that_change_are_quiet():
         ClassWeightsInverted,
         [*[counted((70, 20, 10), (0.7, 0.2, 0.1))] * 4, counted((70, 20, 10), (0.7, 0.3, 0.1))],
     )
+
+
+COUNTS, OFTEN = (16, 18, 12, 10, 10, 13, 4, 5), (1.502, 1.671, 1.182, 0.9244, 0.7644, 1.129, 0.5244, 0.3022)
+
+
+def test_few_labels_of_many_classes_agree_with_weights_as_a_random_draw_does():
+    (finding,) = judge(ClassWeightsInverted, [counted(COUNTS, OFTEN, labels=88)] * 4)
+    assert finding.message == "the weights of the classes follow their frequencies"
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [tuple(1 / one for one in OFTEN), OFTEN[::-1], (1.0,) * 7 + (2.0,), (2.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 1.0)],
+    ids=["inverse", "others", "one class", "by hand"],
+)
+def test_few_labels_with_other_weights_are_quiet(weights):
+    assert not judge(ClassWeightsInverted, [counted(COUNTS, weights, labels=88)] * 4)

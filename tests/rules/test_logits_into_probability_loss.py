@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import BackwardEnded, LossComputed, OptimizerStepped, Site, TranscriptsRead
+from truestep.events import BackwardEnded, LossComputed, OptimizerStepped, OverlapRead, Site, TranscriptsRead
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.logits_into_probability_loss import LogitsIntoProbabilityLoss
@@ -80,7 +80,7 @@ def test_a_run_without_a_loss_function_is_not_observed():
     verdict = LogitsIntoProbabilityLoss().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (
         Outcome.NOT_OBSERVED,
-        "no NLL loss, KL divergence or CTC loss with gradients",
+        "no NLL loss, KL divergence, CTC loss or overlap of scores with gradients",
     )
 
 
@@ -116,4 +116,30 @@ def test_targets_with_the_blank_are_found():
     ],
 )
 def test_sound_transcripts_are_quiet(events):
+    assert not judge(LogitsIntoProbabilityLoss, events)
+
+
+def overlaps(*outside, shared=False, scores=True):
+    return [OverlapRead(site=LINE, scores=scores, shared=shared, outside=one, crossed=not scores) for one in outside]
+
+
+@pytest.mark.parametrize("events", [overlaps(False, False, False, shared=True), overlaps(False, True, True, True)])
+def test_an_overlap_of_scores_is_found_at_the_backward_pass(events):
+    (finding,) = judge(LogitsIntoProbabilityLoss, events)
+    assert finding.primary.site == LINE
+    assert "is computed from the scores of a layer" in finding.message
+    assert (finding.seen.count, finding.seen.total, finding.confidence) == (3, len(events), Confidence.MEDIUM)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        overlaps(False, False, shared=True),
+        overlaps(True, False, False, False),
+        overlaps(True, True, True, False),
+        overlaps(True, True, True, scores=False),
+    ],
+    ids=["few", "within the range", "comes into the range", "softmax"],
+)
+def test_overlaps_of_few_steps_or_in_their_range_are_quiet(events):
     assert not judge(LogitsIntoProbabilityLoss, events)

@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, PartnersScored, SamplesCompared, Site
+from truestep.events import LossComputed, OptimizerStepped, OverlapRead, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
@@ -101,3 +101,12 @@ def test_vectors_that_are_normalised_over_the_samples():
     assert finding.message == "the vectors of the contrastive scores are normalised over the 64 samples of a batch"
     for seen in ((True, True), (True, True, True, False), (False, True, True, True)):
         assert judge(SoftmaxWrongDim, score(*seen)) == []
+
+
+def test_an_overlap_of_a_softmax_across_the_classes_is_found_after_three_reads():
+    event = OverlapRead(site=LINE, crossed=True)
+    (finding,) = judge(SoftmaxWrongDim, [event, STEP] * 3)
+    assert "runs over another dimension than the classes" in finding.message
+    assert (finding.seen.count, finding.confidence) == (3, Confidence.MEDIUM)
+    assert not judge(SoftmaxWrongDim, [event, STEP] * 2)
+    assert not judge(SoftmaxWrongDim, [OverlapRead(site=LINE, scores=True), STEP] * 3)

@@ -188,7 +188,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "mean squared error",
         MANY,
         "finished",
-        "no NLL loss, KL divergence or CTC loss with gradients",
+        "no NLL loss, KL divergence, CTC loss or overlap of scores with gradients",
     ),
     (
         "activation-clamps-output",

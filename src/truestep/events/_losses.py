@@ -87,6 +87,27 @@ class ProbabilitiesRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OverlapRead(Event):
+    """At a sampled backward: an overlap of predictions and targets (dice, IoU, Tversky) by hand, of no probabilities.
+
+    It is a quotient of two sums that are linear in the prediction; the upper one has products with the targets.
+    """
+
+    absent: ClassVar[str] = "no overlap of predictions and targets in a loss"
+    costly: ClassVar[bool] = True
+    site: Site | None = None
+    """Line of the backward pass."""
+    scores: bool = False
+    """Whether the predictions are outputs of a linear or convolutional layer."""
+    shared: bool = False
+    """Whether the same loss has a function of logits of this layer: a softmax, a sigmoid, or an entropy with logits."""
+    outside: bool = False
+    """Whether a quotient is clearly below zero or above one, which no overlap of probabilities is."""
+    crossed: bool = False
+    """Whether the predictions are from a softmax over another dimension than that of the classes of the targets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartnersScored(Event):
     """At a sampled step: scores of each sample with others, and its partner as the class, as in contrastive losses."""
 

@@ -16,6 +16,15 @@ _TOLERANCE = 0.3
 _ROUND = 1e-4
 _OF_ROOTS = 0.12
 """The same for the root of a count, which other weights are near to by chance."""
+_LEAST_CLASSES = 5
+"""Classes from which weights do not have the proportions of few labels by coincidence."""
+_LEAST_EXPECTED = 5
+_LEAST_VALUES = 4
+"""Different weights: few of them are often chosen by hand."""
+_BY_CHANCE = 3.0
+"""Largest distance of labels from the proportions of the weights, in deviations of that of a random draw."""
+_APART = 4.0
+"""Least ratio of the distance of these labels from equal classes to that from the weights."""
 
 
 @dataclass(slots=True)
@@ -38,7 +47,9 @@ class ClassWeightsInverted(Rule):
     ------------
     Counts the labels of cross entropy with ``weight`` and of binary cross entropy with ``pos_weight`` at sampled
     steps. Reports weights that follow these counts, instead of their inverse, to within a third, if one class is twice
-    as frequent as another one or more. ``pos_weight`` follows them if it is the number of positive labels divided by
+    as frequent as another one or more. Of few labels, the counts of rare classes are far from their frequencies: for
+    five classes or more, weights are reported with which the counts agree as well as those of a random draw do, and
+    with equal classes not. ``pos_weight`` follows them if it is the number of positive labels divided by
     that of negative ones. The same is reported for the roots of these counts, to within an eighth, if one class is four
     times as frequent as another one or more.
 
@@ -123,7 +134,9 @@ class ClassWeightsInverted(Rule):
             shares = _centred([math.log(count) for count in counts])
             weights = _centred([math.log(weight) for weight in first.weights])
             ratio = math.exp(max(shares) - min(shares))
-        follows = ratio >= _LEAST_RATIO and _are_near(shares, weights, _TOLERANCE)
+        follows = ratio >= _LEAST_RATIO and (
+            _are_near(shares, weights, _TOLERANCE) or (not binary and _are_drawn_from(first.weights, counts))
+        )
         halves = [share / 2 for share in shares]
         roots = ratio >= _LEAST_RATIO**2 and _are_near(halves, weights, _OF_ROOTS)
         if not follows and not (roots and not _is_chosen(first.weights)):
@@ -153,6 +166,24 @@ class ClassWeightsInverted(Rule):
         )
         draft.count = draft.total = known.reads
         draft.first_step = None
+
+
+def _are_drawn_from(weights: tuple[float, ...], counts: list[int]) -> bool:
+    """Return True if the counts of labels are those of a random draw with the proportions of the weights.
+
+    >>> _are_drawn_from((1.5, 1.7, 1.2, 0.9, 0.8, 1.1, 0.5, 0.3), [63, 73, 47, 39, 40, 52, 16, 18])
+    True
+    >>> _are_drawn_from((1, 1, 1, 1, 1, 1, 2, 3), [63, 73, 47, 39, 40, 52, 16, 18])
+    False
+    """
+    labels, freedom = sum(counts), len(counts) - 1
+    expected = [labels * weight / sum(weights) for weight in weights]
+    if len(counts) < _LEAST_CLASSES or len(set(weights)) < _LEAST_VALUES or min(expected) < _LEAST_EXPECTED:
+        return False
+    distance = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True))
+    equal = sum((count - labels / len(counts)) ** 2 for count in counts) * len(counts) / labels
+    near = distance <= freedom + _BY_CHANCE * math.sqrt(2 * freedom)
+    return near and equal >= _APART * max(distance, freedom)
 
 
 def _is_chosen(weights: tuple[float, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site, TranscriptsRead
+from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, OverlapRead, Site, TranscriptsRead
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
@@ -15,10 +15,13 @@ _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
 _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
 _LINEAR = ("AddmmBackward0", "MmBackward0", "BmmBackward0", "BaddbmmBackward0", "ConvolutionBackward0")
 _LOSSES = Condition(
-    "no NLL loss, KL divergence or CTC loss with gradients",
-    lambda run: TranscriptsRead in run.met or any(kind in _NAMES for kind, *_ in run.losses.tally),
+    "no NLL loss, KL divergence, CTC loss or overlap of scores with gradients",
+    lambda run: (
+        TranscriptsRead in run.met or OverlapRead in run.met or any(kind in _NAMES for kind, *_ in run.losses.tally)
+    ),
 )
 _LEAST_READS = 2
+_LEAST_OVERLAPS = 3
 _LEAST_BLANKS = 2
 """Least percentage of blanks among the targets of a CTC loss."""
 _SCALINGS = ("DivBackward0", "MulBackward0")
@@ -37,6 +40,11 @@ class LogitsIntoProbabilityLoss(Rule):
     Checks the input of ``ctc_loss`` at sampled steps: reports rows with exponentials that do not sum to one, as of
     logits, probabilities, and a ``log_softmax`` over another dimension than the classes. Reports targets of this loss
     that include its blank, since a blank cannot be predicted as a symbol.
+
+    Reads overlaps by hand (dice, IoU, Tversky) on the tape of the loss at sampled steps: quotients of two sums that are
+    linear in the prediction, with products with targets from 0 to 1 in the upper one. Reports them, at the backward
+    pass, if the prediction is the output of a linear or convolutional layer in three reads, and the same loss takes
+    this layer for logits, or the latest quotients are below zero or above one.
 
     Why it matters
     --------------
@@ -66,8 +74,9 @@ class LogitsIntoProbabilityLoss(Rule):
     ``nll_loss`` on probabilities, minimised alone, is a bounded loss (1 - p of the right class up to a constant) that
     some use against wrong labels. Write it as ``1 - p.gather(1, y)`` or allow the finding. Not reported: ``nll_loss``
     as a part of another expression (picking values, cross entropy by hand with ``logsumexp``) or with
-    ``reduction="none"``, and ``kl_div`` of positive masses with an input from a logarithm. ``BCELoss`` itself raises an
-    error outside of [0, 1].
+    ``reduction="none"``, ``kl_div`` of positive masses with an input from a logarithm, and overlaps
+    with squares in the lower sum or of an output that is limited to some range. ``BCELoss`` itself raises an error
+    outside of [0, 1].
 
     References
     ----------
@@ -80,7 +89,7 @@ class LogitsIntoProbabilityLoss(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, BackwardEnded, OptimizerStepped, TranscriptsRead)
+    watches = (LossComputed, BackwardEnded, OptimizerStepped, OverlapRead, TranscriptsRead)
     needs = (_LOSSES,)
 
     @classmethod
@@ -94,6 +103,7 @@ class LogitsIntoProbabilityLoss(Rule):
         self._pending: list[tuple[LossComputed, str]] = []
         """NLL losses since the last backward pass, each with the result of `_wrong`."""
         self._transcripts: dict[Site | None, list[TranscriptsRead]] = {}
+        self._overlaps: dict[Site | None, list[OverlapRead]] = {}
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -101,6 +111,10 @@ class LogitsIntoProbabilityLoss(Rule):
                 reads = self._transcripts.setdefault(event.site, [])
                 reads.append(event)
                 self._read(reads, run)
+            case OverlapRead(scores=True):
+                overlaps = self._overlaps.setdefault(event.site, [])
+                overlaps.append(event)
+                self._judge(overlaps, run)
             case LossComputed(kind="kl_div", grad=True):
                 wrong = self._wrong(event)
                 if wrong:
@@ -143,6 +157,29 @@ class LogitsIntoProbabilityLoss(Rule):
                 unit="losses read",
                 key=(last.site, "blank"),
             ).count = count
+
+    def _judge(self, overlaps: list[OverlapRead], run: Progress) -> None:
+        """Judge the overlaps of scores in the losses of one line."""
+        last, count = overlaps[-1], len(overlaps)
+        shared = all(one.shared for one in overlaps)
+        if not shared and not last.outside:  # an output that learns to be a probability comes into its range
+            self.withdraw((last.site, "overlap"))
+        late = overlaps[-_LEAST_OVERLAPS:]
+        if count < _LEAST_OVERLAPS or not (shared or all(one.outside for one in late)):
+            return
+        draft = self.report(
+            last.site,
+            "an overlap in this loss, such as dice or IoU, is computed from the scores of a layer",
+            run=run,
+            label="the loss takes the same scores for logits" if shared else "it was below zero or above one",
+            cost="an overlap of probabilities is between zero and one; of scores it has no bound",
+            help="apply a sigmoid or a softmax over the classes before the sums",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=(last.site, "overlap"),
+        )
+        draft.count = count if shared else sum(one.outside for one in overlaps)
+        draft.total = count
 
     def _wrong(self, loss: LossComputed) -> str:
         """Return "probabilities" or "logits" if the loss got them instead of log-probabilities; else empty."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, PartnersScored, SamplesCompared, Site
+from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
@@ -24,7 +24,9 @@ class SoftmaxWrongDim(Rule):
     Also reports ``cross_entropy`` itself over one class, with targets that are not indices; and a softmax or
     ``normalize`` inside a model over the samples of a batch, if on a copy of the model it is the first operation after
     which a sample depends on the others; and contrastive scores that are products of vectors with a norm of one over
-    the samples of the batch, in each of their dimensions, at three sampled steps.
+    the samples of the batch, in each of their dimensions, at three sampled steps; and an overlap by hand (dice, IoU) of
+    a softmax and one-hot targets of the same shape, at three sampled steps, if the softmax runs over the rows or
+    columns of the image and the targets have their one along another dimension.
 
     Why it matters
     --------------
@@ -53,7 +55,8 @@ class SoftmaxWrongDim(Rule):
     ------------------
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
-    (attention), a head with one class and its index as the target, and lists if only some have one entry.
+    (attention), a head with one class and its index as the target, lists if only some have one entry, and
+    overlaps of predictions that are reshaped after the softmax.
 
     References
     ----------
@@ -65,7 +68,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, PartnersScored, SamplesCompared)
+    watches = (LossComputed, OverlapRead, PartnersScored, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -81,6 +84,8 @@ class SoftmaxWrongDim(Rule):
         self._right: dict[Site | None, int] = {}
         self._vectors: dict[Site | None, int] = {}
         """Line of contrastive scores to the sampled steps with vectors normalised over the samples; -1 after others."""
+        self._crossed: dict[Site | None, int] = {}
+        """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
 
@@ -92,6 +97,8 @@ class SoftmaxWrongDim(Rule):
             self._inside(event, run)
         if isinstance(event, PartnersScored):
             self._scored(event, run)
+        if isinstance(event, OverlapRead) and event.crossed:
+            self._overlaps(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
@@ -138,6 +145,22 @@ class SoftmaxWrongDim(Rule):
             key=key,
         )
         draft.count = draft.total = count
+
+    def _overlaps(self, event: OverlapRead, run: Progress) -> None:
+        self._crossed[event.site] = count = self._crossed.get(event.site, 0) + 1
+        if count < _LEAST_READS:
+            return
+        draft = self.report(
+            event.site,
+            "the softmax before an overlap in this loss, such as dice, runs over another dimension than the classes",
+            run=run,
+            label="its one-hot targets have their one along another dimension",
+            help="pass the dimension of the classes to the softmax, `dim=1` for predictions of shape (N, C, H, W)",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=("overlap", event.site),
+        )
+        draft.count = count
 
     def _inside(self, event: SamplesCompared, run: Progress) -> None:
         name = run.model_name(event.model)

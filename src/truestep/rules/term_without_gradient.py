@@ -30,7 +30,7 @@ class TermWithoutGradient(Rule):
     shows that it is a term of the loss, and if it was computed from tensors that do have a gradient, to parameters that
     the same loss trains: it was detached, read as a number, computed under ``torch.no_grad()``, or computed from a
     comparison or a choice such as ``out > 0.5`` or ``argmax``, by the script or in the sum that a function of the same
-    file returns.
+    file returns. Functions and criteria of the file are followed to the choices in them.
 
     Also reports a cross entropy that counts rows of scores which nothing has computed: in three sampled steps they hold
     only zeros, at equal distances, beside rows of other scores. They are the first positions of a tensor of zeros that
@@ -64,7 +64,8 @@ class TermWithoutGradient(Rule):
     Known false alarms
     ------------------
     A constant that is added on purpose, to print the loss with it. Not reported: a difference that is detached, as in
-    straight-through estimators, constants, detached weights and targets, and terms that have a gradient in some steps.
+    straight-through estimators, constants, detached weights and targets, choices in functions of other files or beside
+    objects that may hold parameters, and terms that have a gradient in some steps.
 
     References
     ----------

@@ -15,6 +15,7 @@ from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
+from truestep.probes.backward.overlaps import read_overlaps
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.signs import loss_function, turned_term
 from truestep.probes.backward.tape import read_tape, risky_operations
@@ -200,6 +201,7 @@ class BackwardProbe(Probe):
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
             self.targets.look(node, scene.sites.own(1), site)
+            read_overlaps(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)

@@ -65,9 +65,15 @@ def terms_of(site: Site) -> tuple[Term, ...]:
     tree = source.parsed(site.path) if site.column >= 0 else None
     if tree is None:
         return ()
+    found = loss_at(tree, site)
+    return tuple(_Reader(found[0], site, tree).read(found[1])) if found is not None else ()
+
+
+def loss_at(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.expr] | None:
+    """Return the innermost function around a call of ``backward``, and the loss; None without one."""
     scope, call = _call(tree, site)
     loss = _loss(call) if call is not None else None
-    return tuple(_Reader(scope, site, tree).read(loss)) if loss is not None else ()
+    return (scope, loss) if loss is not None else None
 
 
 def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
@@ -119,7 +125,10 @@ class _Reader:
                 yield term
 
     def _returned(self, operand: ast.expr, at: tuple[int, int]) -> Iterator[Term]:
-        """Yield the terms with a cut in the sum that a function returns, if its name stands for one function."""
+        """Yield the terms with a cut in the sum that a function returns, if its name stands for one function.
+
+        Those from choices are left to `discrete_terms`, which knows their arguments.
+        """
         latest = self._latest(operand.id, at) if isinstance(operand, ast.Name) else None
         call = latest[0].value if latest is not None and not latest[1] else operand
         while isinstance(call, ast.BinOp) and isinstance(call.op, ast.Mult | ast.Div):
@@ -135,7 +144,7 @@ class _Reader:
         operands = list(inner._operands(last.value, (last.lineno, last.col_offset), _DEEPEST))
         own = {one.arg for one in named[0].args.args} | set(inner._assigned)
         for term in (inner._term(node, there, ()) for node, there in operands if len(operands) > 1):
-            if term is not None and term.cut and not own.isdisjoint(term.names):
+            if term is not None and term.cut and not term.cuts and not own.isdisjoint(term.names):
                 yield term._replace(returned=True)
 
     def _latest(self, name: str, at: tuple[int, int]) -> tuple[ast.Assign | ast.AugAssign, bool] | None:
@@ -174,19 +183,19 @@ class _Reader:
             case ast.Call() | ast.BinOp() | ast.Name() if (found := self._discrete(node, at, _CHAIN)) is not None:
                 places, others = found
                 name = node.id if isinstance(node, ast.Name) else ""
-                cuts = tuple(Cut(self._where(one), ast.unparse(one), tuple(sorted(_read(one)))) for one in places)
+                cuts = tuple(Cut(self._where(one), ast.unparse(one), tuple(sorted(read_names(one)))) for one in places)
                 names = tuple(sorted({one for cut in cuts for one in cut.names}))
                 return Term(
                     cuts[0].place, cuts[0].text, name, names, (), factors, others=tuple(sorted(others)), cuts=cuts
                 )
             case ast.BinOp(op=ast.Mult() | ast.Div()):
-                left = self._term(node.left, at, (*factors, *_read(node.right)))
-                return left or self._term(node.right, at, (*factors, *_read(node.left)))
+                left = self._term(node.left, at, (*factors, *read_names(node.right)))
+                return left or self._term(node.right, at, (*factors, *read_names(node.left)))
             case ast.Call(func=ast.Name(id="float"), args=[inner]):
                 return self._made(node, inner, "float(...)", "", factors)
             case ast.Call(args=[ast.Call(func=ast.Attribute(attr="detach", value=inner)) as first, *others]):
                 if not any(isinstance(one, ast.Call) for other in others for one in source.walk(other)):
-                    others_read = (name for other in others for name in _read(other))
+                    others_read = (name for other in others for name in read_names(other))
                     return self._made(first, inner, ".detach()", "", (*factors, *others_read))
             case ast.Attribute(attr="data", value=inner):
                 return self._made(node, inner, ".data", "", factors)
@@ -218,7 +227,7 @@ class _Reader:
         waiting: list[ast.AST] = [node]
         while waiting:
             one = waiting.pop(0)
-            if isinstance(one, ast.expr) and _is_discrete(one):
+            if isinstance(one, ast.expr) and is_discrete(one):
                 places.append(one)
             elif isinstance(one, ast.Name):
                 latest = self._latest(one.id, at) if depth else None
@@ -240,16 +249,16 @@ class _Reader:
             return None
         where = self._where(place)
         modules = tuple(
-            one.func.value.id if isinstance(one.func.value, ast.Name) else next(iter(_read(one.func.value)), "")
+            one.func.value.id if isinstance(one.func.value, ast.Name) else next(iter(read_names(one.func.value)), "")
             for one in source.walk(inner)
             if isinstance(one, ast.Call)
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("parameters", "named_parameters")
         )
-        return Term(where, cut, name, tuple(sorted(_read(inner))), modules, factors)
+        return Term(where, cut, name, tuple(sorted(read_names(inner))), modules, factors)
 
 
-def _is_discrete(node: ast.expr) -> bool:
+def is_discrete(node: ast.expr) -> bool:
     """Return True for a comparison, and for a call of an operation without a gradient."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in _DISCRETE
@@ -270,7 +279,8 @@ def _statements(node: ast.AST, aside: bool) -> Iterator[tuple[ast.Assign | ast.A
             yield from _statements(child, aside or off)
 
 
-def _read(node: ast.AST) -> set[str]:
+def read_names(node: ast.AST) -> set[str]:
+    """Return the names below a node."""
     return {one.id for one in source.walk(node) if isinstance(one, ast.Name)}
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-_RESHAPING = frozenset(
+RESHAPING = frozenset(
     {
         "ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "SqueezeBackward1",
         "SqueezeBackward2", "UnsqueezeBackward0", "TransposeBackward0", "TBackward0", "PermuteBackward0",
         "AliasBackward0", "CloneBackward0", "ToCopyBackward0",
     }
 )  # fmt: skip
-_SELECTING = frozenset(
+SELECTING = frozenset(
     {"IndexBackward0", "SliceBackward0", "SelectBackward0", "IndexSelectBackward0", "MaskedSelectBackward0"}
 )
 _SOFTMAX = ("SoftmaxBackward0", "LogSoftmaxBackward0")
@@ -33,7 +33,7 @@ def made_by(node: Any) -> str:
         if node is None:
             return ""
         name = str(node.name())
-        if name not in _RESHAPING and name not in _SELECTING:
+        if name not in RESHAPING and name not in SELECTING:
             return _product_before(node) or name
         node = node.next_functions[0][0]
     return ""
@@ -61,9 +61,9 @@ def softmax_over(node: Any, input: Any, kind: str) -> str:
         name = node.name()
         if name in _SOFTMAX:
             break
-        if name not in _RESHAPING and name not in _SELECTING:
+        if name not in RESHAPING and name not in SELECTING:
             return ""
-        selected |= name in _SELECTING
+        selected |= name in SELECTING
         node = node.next_functions[0][0]
     else:
         return ""

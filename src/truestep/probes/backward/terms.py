@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site, TermsRead
+from truestep.probes.backward.discrete_terms import discrete_terms
 from truestep.probes.backward.loss_source import Term, terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -43,7 +44,8 @@ class Terms:
         found, values = None, {}
         if _without_source(node):
             values = frame.f_globals | variables(frame)
-            found = next((term for term in terms_of(site) if self._is_cut(term, values, node)), None)
+            terms = (*terms_of(site), *discrete_terms(site))
+            found = next((term for term in terms if self._is_cut(term, values, node)), None)
         if found is not None:
             self._told.add(site)
             cut = next((cut for cut in found.cuts if any(map(self._has_gradient, map(values.get, cut.names)))), None)

@@ -131,7 +131,8 @@ class TargetColumns:
         with self._aside():
             differences = list(differences_of(self._scene, calls, root))
             for holder in self._scene.sites.users(frame) if differences else ():
-                for name, value in list(variables(holder).items())[:_MOST_TENSORS]:
+                held: list[tuple[str, Any]] = list(variables(holder).items())[:_MOST_TENSORS]
+                for name, value in held:
                     if type(value) is not torch.Tensor or value.requires_grad or not has_values(value):
                         continue
                     if not _LEAST_ROWS <= value.numel() <= _LARGEST or not _are_targets(value):
