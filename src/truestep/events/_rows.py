@@ -283,7 +283,7 @@ class SelectionsShared(Event):
     other: str
     """Names of the two, such as "data.val_mask"; the second is of the later use."""
     parts: tuple[str, str]
-    """What they are for: "train", "validation" or "test"."""
+    """Their purpose: "train", "validation" or "test"."""
     rows: tuple[int, int]
     """Number of rows of each."""
     shared: int

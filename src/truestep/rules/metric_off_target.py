@@ -91,9 +91,8 @@ class MetricOffTarget(Rule):
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
     that get predictions first and targets second; predictions that follow the targets at a correlation of 0.9 with an
     error of more than twice the spread of the targets, if these are on another scale than those of the training; and
-    values that are compared with themselves, also the labels of neighbours where each sample is the nearest of its own
-    search. It reports accuracies that count positions with the class as target that
-    every loss of the training leaves out.
+    values that are compared with themselves, also labels of neighbours if each sample is its nearest neighbour. It
+    reports accuracies that count positions with the class as target that every loss of the training leaves out.
 
     Why it matters
     --------------

@@ -19,7 +19,7 @@ class PaddingChangesOutput(Rule):
     Looks for batches of token sequences, or of series of vectors, with samples that end in padding of different
     lengths. A copy of the model runs the samples with much padding again without a part of it, as in a batch of shorter
     samples. Reports a model if a result changes by 5 % of the difference between samples or more, and if the lengths
-    of its batches differ. Of an encoder, whose results are positions, the states count, if a loss depends on them.
+    of its batches differ. Of an encoder with a result for each position, the states count, if a loss depends on them.
 
     Why it matters
     --------------

@@ -92,7 +92,7 @@ class TargetInInput(Rule):
             end = "the last step" if event.window == 1 else f"the last {event.window} steps"
             self.report(
                 event.made or event.loss,
-                f"the targets of `{name}` are {end} of its own input window"
+                f"the targets of `{name}` are {end} of its input window"
                 if event.window
                 else f"`{name}` reads its target, in feature {event.column} of its input",
                 run=run,

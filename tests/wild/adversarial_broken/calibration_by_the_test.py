@@ -1,4 +1,4 @@
-"""Calibrate logits on the test, whose calibrated loss is then printed."""
+"""Calibrate logits on the test, and print its calibrated loss."""
 
 import torch
 from torch import nn

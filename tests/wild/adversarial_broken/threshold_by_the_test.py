@@ -1,4 +1,4 @@
-"""Decide by a threshold that is chosen on the test, whose F1 score is then printed."""
+"""Decide by a threshold that is chosen on the test, and print its F1 score."""
 
 import numpy as np
 import torch

@@ -11,8 +11,7 @@ origin: the operations that made a tensor
 signs: the loss function before a backward pass, and its sign
 tape: parameters and operations that the loss reaches
 chained_layers: linear layers without a nonlinear operation between them, and with repeated inputs
-loss_source: the source of a loss: terms of a sum, and cuts
-terms: terms of a loss without a gradient
+loss_terms: terms of a loss, by the tape and the source
 followed_losses: losses that no backward pass goes through
 views: views that a transpose was intended for
 """

@@ -14,12 +14,12 @@ from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, L
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
+from truestep.probes.backward.loss_terms.overlaps import read_overlaps
+from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
-from truestep.probes.backward.overlaps import read_overlaps
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.signs import loss_function, turned_term
 from truestep.probes.backward.tape import read_tape, risky_operations
-from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets

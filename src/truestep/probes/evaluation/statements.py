@@ -23,7 +23,7 @@ _MOST_STATEMENTS = 60
 _UP = 3
 """Number of functions that may return a result to their callers."""
 _READING = frozenset({"print", "log", "info", "debug", "append", "extend", "update", "write", "isinstance", "len"})
-"""Calls for their effect that write to none of their arguments."""
+"""Calls for their effect that write to no argument."""
 _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 Judge = Callable[[str, Value, Value, ast.expr, str], None]

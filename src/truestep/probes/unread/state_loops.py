@@ -22,7 +22,7 @@ _BATCHES = re.compile(r"loader|batch|dataset|(^|_)d[ls]($|\W)")
 
 
 class StateLoop(NamedTuple):
-    """A call in a loop whose state is not carried on.
+    """A call in a loop that does not carry the state on.
 
     Attributes:
         dropped: places of the dropped parts in the result.
@@ -87,7 +87,7 @@ def _names(node: ast.AST, how: type[ast.expr_context]) -> set[str]:
 
 
 def _feeds_back(loop: ast.For | ast.While, inputs: set[str], kept: set[str]) -> bool:
-    """Return True if the next input follows from the result alone, and each pass collects what it makes."""
+    """Return True if the next input follows from the result alone, and each pass collects its result."""
     made, fed = set(kept), set[str]()
     assignments = list(_assignments(loop))
     for _ in assignments:

@@ -2,6 +2,6 @@
 
 arrays      tensors, arrays and lists of samples that variables hold
 origins     the line that makes a variable
-selected    what the program does with these, by its source
+selected    use of these in the source of the program
 selections  masks and indices of the rows of a training, a validation or a test
 """

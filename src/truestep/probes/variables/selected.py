@@ -1,4 +1,4 @@
-"""Use of selections in the source of a program: what they select from, and whether one is taken out of another."""
+"""Use of selections in the source of a program: the variable that they select from, and selections without another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATORS = (ast.BitAnd, ast.BitXor, ast.Sub, ast.Gt, ast.Lt, ast.Mult)
 
 
 def selected_from(frame: FrameType, written: str) -> set[tuple[str, ...]]:
-    """Return what an expression selects from, in the function of a frame: the source around it.
+    """Return the source of the variable that an expression selects from, in the function of a frame.
 
     Two selections from ``x[...]``, or in calls with otherwise equal arguments, are of the same rows, unless a variable
     around them is stored several times.

@@ -37,7 +37,7 @@ class Selection(NamedTuple):
     name: str
     """Its name, or that in the function that returns it."""
     part: str
-    """What it is for: "train", "validation" or "test"."""
+    """Its purpose: "train", "validation" or "test"."""
     also: frozenset[str]
     """The other words of the name."""
     written: str

@@ -196,7 +196,7 @@ class _Reading:
         return {source for one in parts for source in self._sources(one)}
 
     def _store(self, statement: ast.stmt, chosen: list[_Chosen]) -> None:
-        """Record what a statement stores."""
+        """Record the variables that a statement stores."""
         for target, value in pairs_of(statement):
             for name in stored_in(target):
                 follows = [one for one in chosen if self._reads(value, one.followed)]

@@ -14,7 +14,7 @@ NUMBERS = frozenset({
     "threshold", "thresholds", "thresh", "thr", "thrs", "cutoff", "cutoffs", "tau", "temperature", "temperatures",
     "platt", "isotonic", "calibrator", "calibration", "calib",
 })  # fmt: skip
-"""Words of what is chosen."""
+"""Words of chosen numbers."""
 SHARES = frozenset({"weight", "weights", "blend", "alpha", "ensemble", "mix", "scale", "bias", "offset", "temp"})
 """Words of other numbers, which count beside a verb only."""
 VERBS = frozenset({
@@ -33,14 +33,14 @@ OPEN = re.compile(
     r"sanity|illustrat|reference|\bbest\b.{0,20}\bon\b.{0,8}\btest\b|\btuned\b.{0,16}\btest\b",
     re.IGNORECASE,
 )
-"""Words by which a program says that it knows what such a figure is."""
+"""Words by which a program calls such a figure an upper bound."""
 ARGUMENTS_OF_BEST = frozenset({"argmax", "argmin", "nanargmax", "nanargmin", "idxmax", "idxmin"})
 MINIMISERS = frozenset({"minimize", "minimize_scalar", "brute", "fmin", "brent", "golden", "differential_evolution"})
 MODELS = frozenset({
     "model", "models", "net", "network", "clf", "classifier", "detector", "trainer", "learner", "encoder", "scaler",
     "prep", "preprocessor", "vocab", "module", "self", "device", "criterion", "estimator", "predictor", "regressor",
 })  # fmt: skip
-"""Words of variables that are made with the training data, and are no part of them."""
+"""Words of variables that are made with the training data, without being a part of them."""
 _WORD = re.compile(r"f1|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 

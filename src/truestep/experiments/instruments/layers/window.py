@@ -20,7 +20,7 @@ from truestep.experiments.instruments.layers.reach import cover, leaves_of, node
 from truestep.experiments.instruments.model_names import model_of, named, unused
 from truestep.experiments.instruments.needs.models import Held, held, total
 from truestep.probes.backward.cuts import Chain, cut_between, switch
-from truestep.probes.backward.loss_source import terms_of
+from truestep.probes.backward.loss_terms.loss_source import terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.sites import Sites
 from truestep.seams.backward import Pass

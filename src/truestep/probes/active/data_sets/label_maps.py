@@ -44,7 +44,7 @@ class _Turn(NamedTuple):
     by: int = 0
 
     def of(self, value: Any, first: int) -> Any:
-        """Return a turned tensor, whose dimensions of the image begin at ``first``."""
+        """Return a turned tensor. The dimensions of the image begin at ``first``."""
         dims = [first + dim for dim in self.dims]
         if self.how == "flipped":
             return value.flip(dims)

@@ -149,7 +149,7 @@ def _differences(every: list[Any], before: list[Any], after: list[Any], rows: in
     Layers that read in both directions change results at each position a little, and are used without masks.
 
     Args:
-        every: results for the whole batch, whose samples differ by more.
+        every: results for the whole batch, for samples that differ by more.
         before: results of the samples with their padding.
         after: results without a part of it.
         rows: number of these samples.

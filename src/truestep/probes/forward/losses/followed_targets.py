@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import Site, TargetFollowed
-from truestep.probes.backward.terms import leaves_below
+from truestep.probes.backward.loss_terms.terms import leaves_below
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.origins import place_of, stored_by

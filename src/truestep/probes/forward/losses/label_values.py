@@ -170,7 +170,7 @@ def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
 
 
 def follows_end(target: Any, index: int, shape: tuple[int, ...]) -> bool:
-    """Return True if one and the same token ends the rows before their padding: padding is no end token then."""
+    """Return True if one and the same token ends the rows before their padding: padding is not that token."""
     rows = _padded(target, index, shape)
     if rows is None:
         return False

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.backward.loss_source import Cut, Term, is_discrete, loss_at, read_names
+from truestep.probes.backward.loss_terms.loss_source import Cut, Term, is_discrete, loss_at, read_names
 
 _DEEPEST = 6
 """Calls, and assignments of names, that are followed."""

@@ -11,8 +11,8 @@ from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site, TermsRead
-from truestep.probes.backward.discrete_terms import discrete_terms
-from truestep.probes.backward.loss_source import Term, terms_of
+from truestep.probes.backward.loss_terms.discrete_terms import discrete_terms
+from truestep.probes.backward.loss_terms.loss_source import Term, terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 

@@ -1,0 +1,7 @@
+"""Terms of a loss, by the tape and the source.
+
+loss_source: the source of a loss: terms of a sum, and cuts
+terms: terms of a loss without a gradient
+discrete_terms: terms from choices, such as an argmax, in functions of the file
+overlaps: quotients of two sums of scores, such as dice
+"""
