@@ -28,12 +28,17 @@ def evaluate(k=3):
 evaluate()
 """
 OWN = [
-    "near = (z @ z.t()).topk(k, dim=1).indices; hit = Y[near] == Y[:, None]",
-    "near = torch.cdist(z, z).argsort(dim=1)[:, :k]; hit = Y[near] == Y[:, None]",
+    "near = (z @ z.t()).topk(k, dim=1).indices; hit = (Y[near] == Y[:, None]).any(1)",
+    "near = torch.cdist(z, z).argsort(dim=1)[:, :k]; hit = Y[near] == Y[:, None]; hit = hit[:, :2].any(dim=1)",
     "hit = Y[(z @ z.t()).argmax(1)] == Y",
     "s = (z @ z.t()).numpy(); hit = torch.as_tensor(Y.numpy()[s.argmax(1)] == Y.numpy())",
 ]
 OTHERS = [
+    "near = (z @ z.t()).topk(k, dim=1).indices; hit = Y[near] == Y[:, None]; hit = (hit.sum(1) - 1) / (k - 1)",
+    "near = (z @ z.t()).topk(k, dim=1).indices; hit = Y[near] == Y[:, None]; hit = hit[:, 1:].any(1)",
+    "near = (z @ z.t()).topk(k, dim=1).indices; hit = near != torch.arange(40)[:, None]; hit = hit.any(1)",
+    "hit = (z @ z.t()).argmax(1) == torch.arange(40)",
+    "U = torch.arange(40) * 3; hit = U[(z @ z.t()).argmax(1)] == U",
     "near = (z @ z.t()).topk(k + 1, dim=1).indices[:, 1:]; hit = Y[near] == Y[:, None]",
     "near = (z @ z.t()).topk(k + 1, dim=1).indices; found = Y[near]; hit = found[:, 1:] == Y[:, None]",
     "near = torch.cdist(z, z).argsort(dim=1)[:, 1 : k + 1]; hit = Y[near] == Y[:, None]",

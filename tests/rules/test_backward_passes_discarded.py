@@ -1,4 +1,12 @@
-from truestep.events import BackwardEnded, GradientsZeroed, OptimizerBuilt, OptimizerStepped, Site, TapeRead
+from truestep.events import (
+    BackwardEnded,
+    GradientsZeroed,
+    LoaderEnded,
+    OptimizerBuilt,
+    OptimizerStepped,
+    Site,
+    TapeRead,
+)
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.backward_passes_discarded import BackwardPassesDiscarded
@@ -41,10 +49,17 @@ def test_a_line_search_of_varying_length_is_quiet():
 def test_a_step_behind_loops_of_different_length_is_found():
     events = [BUILT]
     for batches in (15, 4, 15, 4):
-        events += [MADE, CLEARED] * batches + [MADE, USED, CLEARED]
+        events += [MADE, CLEARED] * batches + [MADE, LoaderEnded(loader=1), USED, CLEARED]
     (finding,) = judge(BackwardPassesDiscarded, events)
     assert (finding.primary.site, finding.seen.count, finding.seen.total) == (ZERO, 38, 42)
     assert "up to 15 backward passes" in finding.message
+
+
+def test_steps_after_several_tries_are_quiet():
+    events = [BUILT]
+    for tries in (15, 4, 15, 4):
+        events += [MADE, CLEARED] * tries + [MADE, USED, CLEARED]
+    assert judge(BackwardPassesDiscarded, [*events, LoaderEnded(loader=1)]) == []
 
 
 def test_a_line_that_is_discarded_as_a_whole_is_quiet():

@@ -56,6 +56,8 @@ class PassLine:
     """Number of the discarded ones, by the line that cleared them; None for a clearing by hand."""
     lost: Counter[int] = field(default_factory=Counter)
     """For each step on passes of this line: number of its passes that were discarded since the step before."""
+    behind: int = 0
+    """Number of steps on passes of this line that came right behind a pass over a loader, with more than one lost."""
     elsewhere: bool | None = None
     """True if gradients of this line may have been used otherwise: for an input, or read by the script; None if this
     could not be determined."""
@@ -86,6 +88,8 @@ class Gradients(Account[_Key]):
         """Parameters that the passes of a line reach, as far as the tape was read; 0 for unknown ones."""
         self._owners: dict[Site | None, tuple[int, set[int]]] = {}
         """Number of optimizers when the tape of a line was read last, and those of them that hold some of these."""
+        self._behind = False
+        """True after the end of a pass over a loader, until the next backward pass."""
         self._waits = False
         """True if the gradients of the last pass wait for the next one."""
         self.wasted = False
@@ -98,6 +102,8 @@ class Gradients(Account[_Key]):
                 self._made(event)
             case ev.OptimizerBuilt():
                 self._follow(event.optimizer)
+            case ev.LoaderEnded():
+                self._behind = True
             case ev.GradientsZeroed():
                 self._cleared(event)
             case ev.OptimizerStepped():
@@ -171,6 +177,7 @@ class Gradients(Account[_Key]):
 
     def _made(self, event: ev.BackwardEnded) -> None:
         self._add("made", event.site)
+        self._behind = False
         if event.in_step:
             self._add("used", event.site)
             return
@@ -274,7 +281,10 @@ class Gradients(Account[_Key]):
                 one.used = True
                 self._add("used", one.site)
         for site in sites:
-            self._add("lost", site, self._lost.pop(site, 0))
+            lost = self._lost.pop(site, 0)
+            self._add("lost", site, lost)
+            if self._behind and lost > 1:
+                self._add("behind", site)
 
     def _add(self, what: str, site: Site | None, detail: Site | int | None = None) -> None:
         self.tally.add((what, site, detail))

@@ -13,10 +13,7 @@ from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
 _REGULAR = 0.8
-"""Least share of the steps before which the same number of passes was lost, or `_SEVERAL` of them."""
-_SEVERAL = 2
-"""Passes lost before each step; their number differs between data sets. A line search that takes gradients at every
-point loses one, or none, before many of its steps."""
+"""Least share of the steps before which the same number of passes was lost, or all but one of a pass over a loader."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 
@@ -27,8 +24,8 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, at least as many are cleared unused, and the same number, or two and more, are lost
-    before each step.
+    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step, or
+    each step comes behind a pass over a DataLoader.
 
     Why it matters
     --------------
@@ -109,8 +106,7 @@ class BackwardPassesDiscarded(Rule):
             # Steps of another optimizer lie between: only the totals of such a line are exact.
             return line.wasted >= _MOSTLY * line.used
         number, times = line.lost.most_common(1)[0]
-        several = sum(times for lost, times in line.lost.items() if lost >= _SEVERAL)
-        return number > 0 and max(times, several) >= _REGULAR * stepped
+        return number > 0 and max(times, line.behind) >= _REGULAR * stepped
 
     def _tell(self, site: Site | None, line: PassLine, run: Progress) -> None:
         (number, times), steps = line.lost.most_common(1)[0], sum(line.lost.values())

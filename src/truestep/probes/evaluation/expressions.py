@@ -173,13 +173,18 @@ class Expressions(ABC):
         if found and len(first.unique()) > 1:
             self._run.mistaken("itself", node, self._path)
 
-    def _found_itself(self, labels: Any, target: Any, node: ast.expr) -> None:
-        """Hand on a comparison of the labels of neighbours, if the first of each is the sample itself."""
+    def _found_itself(self, labels: Any, target: Any, hits: Value, node: ast.expr) -> None:
+        """Mark hits of neighbours of which the first is the sample itself; hand them on if there are no others."""
         if not (self._is_tensor(labels) and self._is_tensor(target)) or labels.is_floating_point():
             return
-        first = labels if labels.dim() == 1 else labels[:, 0]
-        if target.numel() == first.numel() and bool(self._torch.equal(first, target.reshape(-1).to(first.dtype))):
-            self._run.mistaken("own", node, self._path)
+        first, known = labels if labels.dim() == 1 else labels[:, 0], target.reshape(-1)
+        if known.numel() != first.numel() or len(known.unique()) == known.numel():
+            return  # each sample has a label alone: its pair is searched
+        if bool(self._torch.equal(first, known.to(first.dtype))):
+            if labels.numel() == first.numel():
+                self._run.mistaken("own", node, self._path)
+            else:
+                hits.made = Made(own="hits")
 
     def _both(self, left: ast.expr, right: ast.expr) -> list[Value]:
         found = [self.known(left), self.known(right)]
@@ -256,12 +261,12 @@ class Expressions(ABC):
             except Exception:
                 raise Unknown from None
             if made is None:
-                own = index.made is not None and index.made.own and it.dim() == 1
-                return Value(part, Made(own=True) if own else None, chosen)
+                own = index.made is not None and index.made.own == "index" and it.dim() == 1
+                return Value(part, Made(own="labels") if own else None, chosen)
             kept = replace(made, numbers=None, labels=None)
             if made.fits(it):
                 kept = made.selected(at, self._torch, ast.unparse(node.slice))
-            kept = replace(kept, unit="", kind="", pair=None, own=made.own and not after_first(at))
+            kept = replace(kept, unit="", kind="", pair=None, own="" if after_first(at) else made.own)
             found = Value(part, replace(kept, raw=False, best=False, over="") if rows else kept)
             self._run.scored(kept, None, node, self._path)
             return found
@@ -291,6 +296,8 @@ class Expressions(ABC):
         if owner is not None and self._is_tensor(owner.it):
             if name in ("eq", "ne", "gt", "lt", "ge", "le") and len(values) == 1:
                 return self._compared(name, owner, values[0], node)
+            if name == "any" and owner.made is not None and owner.made.own == "hits":
+                self._run.mistaken("own", node, self._path)
             return self._apply(name, getattr(owner.it, name, None), values, keys, owner, node)
         function = function_of(self._torch, self._names, node.func, owner, name)
         if (score := scored(function, name, values, keys)) is not None:
@@ -378,8 +385,8 @@ class Expressions(ABC):
         self._run.paired([one, two], node, self._path)
         found = self._apply("", getattr(operator, name), [one, two])
         made, target = (one.made, two) if one.made is not None else (two.made, one)
-        if made is not None and made.own and target.made is None:
-            self._found_itself(one.it if one.made is not None else two.it, target.it, node)
+        if made is not None and made.own == "labels" and name == "eq" and target.made is None:
+            self._found_itself(one.it if one.made is not None else two.it, target.it, found, node)
         if made is not None and found.made is not None and target.made is None and made.fits(target.it):
             found.made = replace(found.made, labels=target.it)
         return self._measure(name, [one, two], {}, found, node)

@@ -56,8 +56,9 @@ class Made:
     over: str = ""
     """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"; "least" for the
     smallest scores."""
-    own: bool = False
-    """True for neighbours of the samples among the same samples, if the nearest of each is the sample itself."""
+    own: str = ""
+    """Of neighbours among the same samples, if the nearest of each is the sample itself: "index", "labels" (those of
+    the neighbours), or "hits" (these, compared with those of the samples)."""
     classes: int = 0
     """Of the smallest scores: the number of scores of a row."""
     numbers: Any = field(default=None, compare=False)
@@ -148,7 +149,7 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     least = made.raw and not over and _is_least(name, given, named)
     selected = Made(over="least", classes=int(given[0].it.shape[-1])) if least else Made(over=over)
     if name in _CHOOSING | _EXTREME or name == "argsort":
-        selected = replace(selected, own=_finds_itself(given[0].it, found[1] if isinstance(found, tuple) else found))
+        selected = replace(selected, own=_own(given[0].it, found[1] if isinstance(found, tuple) else found))
     if name in _CHOOSING or name == "argsort":
         return Value(found, selected if name in _CHOOSING else Made(own=selected.own))
     if name in _EXTREME and isinstance(found, tuple):
@@ -158,14 +159,15 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     return Value(found, after)
 
 
-def _finds_itself(similar: Any, chosen: Any) -> bool:
-    """Return True if similarities are those of samples among themselves, and each is nearest to itself."""
+def _own(similar: Any, chosen: Any) -> str:
+    """Return "index" if similarities are those of samples among themselves, and each is nearest to itself."""
     shape: tuple[int, ...] = tuple(getattr(similar, "shape", ()))
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] < _LEAST_NEIGHBOURS or chosen.shape[:1] != shape[:1]:
-        return False
+        return ""
     first = chosen if chosen.dim() == 1 else chosen[:, 0]
     own = bool((first == first.new_ones(shape[0]).cumsum(0) - 1).all())
-    return own and bool(similar.sub(similar.mT).abs().max() <= _SYMMETRIC * similar.abs().max())
+    symmetric = own and bool(similar.sub(similar.mT).abs().max() <= _SYMMETRIC * similar.abs().max())
+    return "index" if symmetric else ""
 
 
 def after_first(index: Any) -> bool:
