@@ -166,3 +166,13 @@ def test_passes_of_a_later_model_do_not_wait_for_the_optimizer_of_the_one_before
     step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
     facts = line(BUILT, *[first, NOTHING, MADE, USED] * 3, SECOND, *[later, MADE, cleared] * 4, later, MADE, step)
     assert (facts.used, facts.discarded) == (4, {ZERO: 4})
+
+
+def test_passes_of_models_that_take_turns_at_a_line_are_used_by_their_optimizers():
+    first, second = TapeRead(site=LINE, reached=(1, 2)), TapeRead(site=LINE, reached=(3,))
+    cleared = GradientsZeroed(site=ZERO, optimizer=2, used=1, observed=1)
+    step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
+    turns = [first, CLEARED_USED, MADE, USED, second, cleared, MADE, step]
+    unread = [CLEARED_USED, MADE, USED, cleared, MADE, step]
+    facts = line(BUILT, SECOND, *turns * 2, *unread * 4)
+    assert (facts.made, facts.used, facts.wasted) == (12, 12, 0)

@@ -79,13 +79,16 @@ class Gradients(Account[_Key]):
         """Optimizer to the passes that may have made gradients for it, in the order of the latest use."""
         self._spent: dict[int, list[Site | None]] = {}
         """Optimizer to the lines of the passes that its last step used."""
+        self._recent: list[_Pass] = []
+        """Passes since the latest step."""
         self._loose: list[_Pass] = []
         """Passes in a run without an optimizer."""
         self._lost: Counter[Site | None] = Counter()
         """Passes discarded since the last step on passes of their line."""
         self._elsewhere: dict[Site | None, bool] = {}
-        self._reached: dict[Site | None, set[int]] = {}
-        """Parameters that the passes of a line reach, as far as the tape was read; 0 for unknown ones."""
+        self._reached: dict[Site | None, list[set[int]]] = {}
+        """Parameters that the passes of a line reach, as far as the tape was read, apart for models in its turns; 0 for
+        unknown ones."""
         self._owners: dict[Site | None, tuple[int, set[int]]] = {}
         """Number of optimizers when the tape of a line was read last, and those of them that hold some of these."""
         self._behind = False
@@ -115,13 +118,25 @@ class Gradients(Account[_Key]):
             case ev.TapeRead():
                 read = event.read or not all(map(self._is_trained, event.reached))
                 self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
-                reached = self._reached.setdefault(event.site, set())
-                if event.reached and not event.opaque and reached.isdisjoint(event.reached):
-                    reached.clear()  # a fresh model in place of the one before: its optimizer is at work no more
-                reached.update(event.reached, (0,) if event.opaque else ())
+                reached = self._reach(event.site, {*event.reached, *((0,) if event.opaque else ())})
                 owners = (self.objects.held_by.get(number, ()) for number in reached)
                 owned = set() if 0 in reached else set().union(*owners)
                 self._owners[event.site] = len(self.objects.holds), owned
+
+    def _reach(self, site: Site | None, reached: set[int]) -> set[int]:
+        """Enter the parameters of a tape; return those that the passes of its line may reach from now on.
+
+        A fresh model in place of the one before has the line alone, until the other one has a turn again.
+        """
+        models = self._reached.setdefault(site, [])
+        at = next((at for at, known in enumerate(models) if not known.isdisjoint(reached)), len(models))
+        if at == len(models):
+            models.append(set())
+        elif at < len(models) - 1:
+            models[:] = [set().union(*models)]
+            at = 0
+        models[at] |= reached
+        return models[at]
 
     def _reaches_optimizers(self, site: Site | None) -> bool:
         """Return True if the tape of a line reaches parameters of optimizers: a pass may miss the few observed ones."""
@@ -188,6 +203,8 @@ class Gradients(Account[_Key]):
         for number in made.pending:
             if len(self._open[number]) < _MOST_OPEN:  # later ones stay pending, and are neither used nor discarded
                 self._open[number].append(made)
+        if len(self._recent) < _MOST_OPEN:
+            self._recent.append(made)
         if not self._open and len(self._loose) < _MOST_OPEN:
             self._loose.append(made)
 
@@ -250,6 +267,11 @@ class Gradients(Account[_Key]):
                 self._leave(number)
             return
         used = self._follow(number)
+        if event.fresh and not used:  # another model has its turn at a line, and its tape was not read
+            used = [one for one in self._recent if not one.used]
+            for one in used:
+                self._owners.pop(one.site, None)
+        self._recent.clear()
         for one in used:
             one.pending.discard(number)
         self._use(used)

@@ -91,6 +91,7 @@ class Held:
         "flattened",
         "grad",
         "memory",
+        "missed",
         "moved",
         "name",
         "number",
@@ -114,6 +115,8 @@ class Held:
         self.used_memory = 0
         """Address of the used gradient of a flattened parameter; 0 once it is cleared."""
         self.version = -1
+        self.missed = 0
+        """Number of sampled steps without a gradient of it."""
         self.state = NONE
         self.cleared = False
         self.moved = -1
@@ -235,11 +238,12 @@ class Panel:
         self.sentinels = self.everything[-SENTINELS:]
 
     def rotate(self) -> None:
-        """Choose the sentinels: the last parameter that has had a gradient, and the others of these in turn.
+        """Choose the sentinels: the last of the parameters that have a gradient most often, and the others in turn.
 
         A step counts as one without gradients if the examined ones have none.
         """
-        every = [held for held in self.everything if held.grad is not None] or self.everything
+        least = min((held.missed for held in self.everything), default=0)
+        every = [held for held in self.everything if held.missed == least]
         if len(every) > SENTINELS:
             self._at = (self._at + 1) % (len(every) - 1)
             every = [every[self._at], every[-1]]

@@ -299,6 +299,7 @@ class Ledger:
         for held in panel.everything if next_sampled or self._sampling.on else panel.sentinels:
             parameter = held.ref()
             if parameter is not None:
+                held.missed += self._sampling.on and held.state == NONE
                 before, known = held.version, held.grad
                 held.sync(parameter.grad, USED)
                 bumps = bumps or (known is not None and held.grad is not None and held.version != before)
