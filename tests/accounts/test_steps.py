@@ -40,3 +40,9 @@ def test_updates_by_hand_are_steps():
 def test_many_lines_are_summed():
     events = [OptimizerStepped(optimizer=1, site=Site("train.py", n), observed=1, fresh=1) for n in (1, 1, 2, 3)]
     assert account(ADAM, *events).entry().text == "2 of Adam (train.py:1), 2 at 2 other lines"
+
+
+def test_a_step_with_few_parameters_examined_may_have_gradients():
+    whole = OptimizerBuilt(optimizer=1, name="opt", kind="Adam", parameters=(1, 2, 3))
+    assert account(whole, USED, EMPTY, EMPTY).entry().text == "3 of Adam (train.py:32)"
+    assert account(whole, EMPTY, EMPTY).entry().text == "2 of Adam (train.py:32), 2 without gradients"

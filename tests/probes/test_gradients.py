@@ -319,3 +319,14 @@ def test_parameters_that_never_get_a_gradient_do_not_make_steps_without_one() ->
             model[0](X).pow(2).mean().backward()
             optimizer.step()
     assert all(step.fresh for step in steps(events))
+
+
+def test_experts_in_turn_do_not_make_steps_without_a_gradient() -> None:
+    with capture_events() as events:
+        gate, experts = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 2) for _ in range(4))
+        optimizer = torch.optim.SGD([*gate.parameters(), *experts.parameters()], 0.1)
+        for step in range(80):
+            optimizer.zero_grad()
+            experts[step % 4](gate(X)).pow(2).mean().backward()
+            optimizer.step()
+    assert sum(not step.fresh for step in steps(events)) <= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from truestep import events as ev
 from truestep.accounts._account import Account, Entry, line_of, place
+from truestep.accounts.run_objects import Objects
 from truestep.events import Event, Site
 
 _Key = tuple[int, Site | None, bool]
@@ -15,13 +16,26 @@ class Steps(Account[_Key]):
 
     name = "steps"
 
+    def __init__(self, objects: Objects) -> None:
+        super().__init__(objects)
+        self._with: set[int] = set()
+        """Optimizers with a step that had gradients."""
+
     def note(self, event: Event) -> None:
         """Enter an event."""
         if isinstance(event, ev.OptimizerStepped):
             used = bool(event.fresh or event.mixed or event.by_hand or event.closure or event.reused)
-            self.tally.add((event.optimizer, event.site, used))
+            if used:
+                self._with.add(event.optimizer)
+            self.tally.add((event.optimizer, event.site, used or self._may_have(event)))
         elif isinstance(event, ev.HandStepped):
             self.tally.add((0, event.site, True))
+
+    def _may_have(self, event: ev.OptimizerStepped) -> bool:
+        """Return True if only some parameters were examined, of an optimizer that had gradients before."""
+        built = self.objects.optimizers.get(event.optimizer)
+        partly = built is not None and event.observed < len(built.parameters) and not event.cleared
+        return partly and event.optimizer in self._with
 
     def entry(self) -> Entry | None:
         """Return the number of steps of each optimizer."""
