@@ -6,6 +6,7 @@
     python bench/mutants/mistakes.py --plain        mistakes_plain.toml, in the programs of the folder plain
     python bench/mutants/mistakes.py --ordinary     mistakes_ordinary.toml, in those of the folder ordinary
     python bench/mutants/mistakes.py --practice     mistakes_practice.toml, in those of the folder practice
+    python bench/mutants/mistakes.py --mixed        mistakes_mixed.toml, in those of the folder mixed
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -31,6 +32,7 @@ SETS = {
     "_plain": Path(__file__).with_name("plain"),
     "_ordinary": Path(__file__).with_name("ordinary"),
     "_practice": Path(__file__).with_name("practice"),
+    "_mixed": Path(__file__).with_name("mixed"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -53,6 +55,7 @@ def main() -> None:
     sets.add_argument(
         "--practice", action="store_true", help="the set of series, audio, recommendation, boxes and others"
     )
+    sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, searches, faults and others")
     parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

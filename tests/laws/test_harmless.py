@@ -307,7 +307,46 @@ def _measure() -> list[object]:
     return [*said, *(value.clone() for value in kept.values())]
 
 
-PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks)
+class Decoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(4, 8, batch_first=True)
+        self.mix, self.out = nn.Linear(16, 8), nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor, h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y, h = self.gru(x, h)
+        return self.out(torch.relu(self.mix(torch.cat([y, y], -1)))), h
+
+
+def train_on_sequences() -> list[object]:
+    """Train a decoder that joins a result with itself; generate from one state; train on an overlap of raw scores."""
+    torch.manual_seed(6)
+    decoder, start = Decoder(), torch.randn(1, 3, 8)
+    steps, rates = torch.randn(3, 7, 4), {"rate": 0.1}
+    adam = torch.optim.Adam(decoder.parameters(), lr=rates["rate"])
+    mask = (torch.rand(3, 6, 4) > 0.5).float()
+    said: list[object] = []
+    for epoch in range(8):
+        scores, _ = decoder(steps[:, :-1], start)
+        overlap = 2 * (scores * mask).sum() / (scores.sum() + mask.sum() + 1)
+        chosen = nn.functional.one_hot(scores.argmax(-1), 4).float()
+        loss = (scores - steps[:, 1:]).square().mean() + 0.01 * overlap + 0.1 * (chosen * mask).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        rates["rate"] = 0.1 * 0.9**epoch
+        decoder.eval()
+        with torch.no_grad():
+            token, made = steps[:, :1], []
+            for _ in range(6):
+                token, _ = decoder(token, start)
+                made.append(token)
+        decoder.train()
+        said.append(torch.cat(made, 1))
+    return said
+
+
+PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks, train_on_sequences)
 PLAIN = {program: program() for program in PROGRAMS}
 
 
