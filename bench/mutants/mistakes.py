@@ -55,7 +55,7 @@ def main() -> None:
     sets.add_argument(
         "--practice", action="store_true", help="the set of series, audio, recommendation, boxes and others"
     )
-    sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, searches, faults and others")
+    sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, faults and others")
     parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

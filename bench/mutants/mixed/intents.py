@@ -25,8 +25,8 @@ TEMPLATES = {
     "music_stop": ["stop the {genre} music", "turn off {artist} in the {room}", "i do not want to hear {artist} {day}"],
     "light_on": ["turn on the light in the {room}", "light up the {room} at {time}", "it is dark in the {room}"],
     "light_off": ["turn off the light in the {room}", "no light in the {room} at {time}", "make it dark in the {room}"],
-    "weather": ["will there be rain in {city} {day}", "what is it like in {city} {day}", "do i need a coat in {city} at {time}"],
-    "traffic": ["how long to {city} {day}", "what is the road to {city} like at {time}", "when do i need to leave for {city}"],
+    "weather": ["will there be rain in {city} {day}", "is it warm in {city} {day}", "do i need a coat in {city} at {time}"],
+    "traffic": ["how long to {city} {day}", "is the road to {city} open at {time}", "when do i need to leave for {city}"],
 }
 OPENERS = ["", "", "hey", "please", "um", "could you", "so i was wondering", "sorry to bother you but"]
 CLOSERS = ["", "", "thanks", "right now", "if you can", "or whatever", "when you have a moment please"]
