@@ -70,7 +70,7 @@ class Terms:
     def _takes_turns(
         self, site: Site, terms: tuple[Term, ...], found: Term | None, values: dict[str, Any], node: Any
     ) -> bool:
-        """Return True if what has no gradient at one backward pass of a line has one at another: on purpose."""
+        """Return True if a part without a gradient at one backward pass of a line has one at another: on purpose."""
         operations, reached = below([node])
         tensor = self._scene.torch.Tensor
         sources = {name: value for one in terms for name in one.names if isinstance(value := values.get(name), tensor)}
