@@ -143,10 +143,21 @@ def test_positions_with_values_or_beside_others_are_no_empty_ends() -> None:
     assert blank(lambda net, x, lengths: states_of(net, x, lengths)[:, -1] * 0) == {0}
 
 
-@pytest.mark.parametrize(("uses", "told"), [(True, True), (False, False)], ids=["used by the loss", "dropped"])
-def test_a_state_that_padding_changes_counts_if_the_loss_uses_it(uses: bool, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("uses", "index", "told"),
+    [
+        (lambda state, full: state, 0, True),
+        (lambda state, full: state * 0, 0, False),
+        (lambda state, full: torch.where(full[:, None], state, 0.0), 0, False),
+        (lambda state, full: state, None, False),
+    ],
+    ids=["used by the loss", "dropped", "of full samples", "zeros that may be values"],
+)
+def test_a_state_that_padding_changes_counts_if_the_loss_uses_it(
+    uses: Callable[[Tensor, Tensor], Tensor], index: int | None, told: bool
+) -> None:
     torch.manual_seed(0)
-    embed, gru = nn.Embedding(9, 6, padding_idx=0), nn.GRU(6, 5, batch_first=True)
+    embed, gru = nn.Embedding(9, 6, padding_idx=index), nn.GRU(6, 5, batch_first=True)
 
     class Encoder(nn.Module):
         def __init__(self) -> None:
@@ -163,7 +174,7 @@ def test_a_state_that_padding_changes_counts_if_the_loss_uses_it(uses: bool, tol
         for _ in range(6):
             outputs, state = model(batch)
             loss = (outputs * (batch != 0)[..., None]).square().mean()
-            (loss + state.square().mean() if uses else loss).backward()
+            (loss + uses(state, batch.all(1)).square().mean()).backward()
             optimizer.step()
             optimizer.zero_grad()
     found = [event for event in events if isinstance(event, PaddingCompared) and event.changes]

@@ -37,6 +37,22 @@ def always_on(x: torch.Tensor) -> torch.Tensor:
     return F.dropout(x, 0.5, training=True)
 
 
+def one_of_two(net: "Net", x: torch.Tensor) -> torch.Tensor:
+    self = net
+    return F.dropout(F.dropout(self.layer(x), 0.2, training=True), p=0.2, training=self.training)
+
+
+def own_rate(net: "Net", x: torch.Tensor) -> torch.Tensor:
+    self = net
+    return F.dropout(F.dropout(self.layer(x), 0.5, training=True), 0.1, training=self.training)
+
+
+def several(net: "Net", x: torch.Tensor) -> torch.Tensor:
+    self = net
+    x = F.dropout(F.dropout(self.layer(x), 0.5, training=True), 0.5, training=True)
+    return F.dropout(x, 0.5, training=self.training)
+
+
 class Net(nn.Module):
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -61,7 +77,11 @@ class Net(nn.Module):
             case "keyword":
                 return always_on(self.layer(x))
             case kind if kind == KEYWORD:
-                return F.dropout(F.dropout(self.layer(x), 0.2, training=True), 0.5, training=self.training)
+                return one_of_two(self, x)
+            case "own rate":
+                return own_rate(self, x)
+            case "several":
+                return several(self, x)
             case "position":
                 return F.dropout(self.layer(x), 0.5, True)
             case "follows":
@@ -92,8 +112,12 @@ def test_dropout_that_is_not_given_the_mode_is_noted(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["keyword", "position", "follows", "unpacked", "alpha", "partial", "rate", "input", "mask", "module"]
-)
+    "kind",
+    [
+        "keyword", "own rate", "several", "position", "follows", "unpacked", "alpha", "partial", "rate", "input",
+        "mask", "module",
+    ],
+)  # fmt: skip
 def test_all_the_other_ways_are_not(kind: str) -> None:
     assert noted(Net(kind)) == [None, None, None]
 

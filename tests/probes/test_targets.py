@@ -82,6 +82,7 @@ class Reader(nn.Module):
 
 TOKENS = torch.full((4, 9), 5).masked_fill(torch.arange(9) >= torch.tensor([[3], [5], [9], [3]]), 2)
 AHEAD = TOKENS.flip(1)
+PADDED = TOKENS == 2
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,12 @@ AHEAD = TOKENS.flip(1)
         (lambda: F.nll_loss(Reader()(TOKENS).log_softmax(2).flatten(0, 1), TOKENS.flatten()), 44),
         (lambda: F.cross_entropy(Reader(batch_first=False)(TOKENS.t()).flatten(0, 1), TOKENS.t().flatten()), 44),
         (lambda: F.cross_entropy(Reader()(TOKENS).flatten(0, 1), TOKENS.flatten(), ignore_index=2), 0),
+        (lambda: F.cross_entropy((Reader()(TOKENS) * ~PADDED[..., None]).flatten(0, 1), TOKENS.flatten()), 0),
         (lambda: F.cross_entropy(Reader()(TOKENS).flatten(0, 1), AHEAD.flatten()), 0),
         (lambda: F.cross_entropy(Reader()(TOKENS).flatten(0, 1), TOKENS.roll(1, 1).flatten()), 0),
         (lambda: F.cross_entropy(Reader()(TOKENS)[:, -1], TOKENS[:, -1]), 0),
     ],
-    ids=["rows", "flat", "shifted", "nll", "time first", "ignored", "ahead", "in the middle", "one a row"],
+    ids=["rows", "flat", "shifted", "nll", "time first", "ignored", "masked", "ahead", "in the middle", "one a row"],
 )
 def test_padding_at_the_ends_of_rows_is_read(loss: Callable[[], torch.Tensor], share: int) -> None:
     with capture_events() as events:
@@ -123,7 +125,6 @@ def test_without_a_padding_index_of_the_classes_nothing_is_emitted(loss: Callabl
 
 
 TAGS = torch.arange(36).reshape(4, 9) % 3
-PADDED = TOKENS == 2
 
 
 @pytest.mark.parametrize(

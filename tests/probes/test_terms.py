@@ -218,6 +218,22 @@ def test_a_term_that_gets_a_gradient_later():
     assert [event.cut for event in reads(warm)] == [".detach()", "", ""]
 
 
+@pytest.mark.parametrize("both", [False, True], ids=["parts in turn", "one part in turn"])
+def test_terms_that_take_turns_are_not_reported(both):
+    steps = iter(range(3))
+
+    def turn():
+        one, two = MODEL(X).mean(), OTHER(X).mean() + (MODEL(X).std() if both else 0.0)
+        if next(steps) % 2:
+            loss = one.detach() + two
+        else:
+            loss = one + two.detach()
+        loss.backward()
+
+    torch.optim.SGD([*MODEL.parameters(), *OTHER.parameters()], lr=0.1)
+    assert all(event.place is None for event in reads(turn)[1:])
+
+
 CLASSIFIER, LABELS = nn.Linear(4, 3), torch.arange(8) % 3
 
 
@@ -287,6 +303,59 @@ def straight_through_in_a_function():
     loss.backward()
 
 
+OF_ROWS = lambda x: MODEL(x).square()  # noqa: E731
+
+
+def masked_energy(logits, energy):
+    return (energy * (logits > 0).float()[:, :1]).mean()
+
+
+def of_rows(logits, x):
+    return (OF_ROWS(x) * (logits > 0).float()[:, :1]).mean()
+
+
+def closure_over(model):
+    return lambda x: model(x).square()
+
+
+ENERGY = closure_over(MODEL)
+
+
+def of_energy(logits, x):
+    return (ENERGY(x) * (logits > 0).float()[:, :1]).mean()
+
+
+def drawn(chance, noise):
+    return (noise < chance).float().mean()
+
+
+def trained_by_a_lambda():
+    logits, parts = CLASSIFIER(X), [CLASSIFIER.bias.sum(), X.mean()]
+    loss = parts[0] + parts[1]
+    loss = loss + of_rows(logits, X)
+    loss.backward()
+
+
+def trained_by_a_closure():
+    logits, parts = CLASSIFIER(X), [CLASSIFIER.bias.sum(), X.mean()]
+    loss = parts[0] + parts[1]
+    loss = loss + of_energy(logits, X)
+    loss.backward()
+
+
+def trained_by_a_closure_of_the_script():
+    logits, energy = CLASSIFIER(X), closure_over(MODEL)
+    loss = CLASSIFIER.bias.sum() + X.mean() + masked_energy(logits, energy(X))
+    loss.backward()
+
+
+def price_of_a_draw():
+    chance = CLASSIFIER(X).sigmoid()
+    noise = torch.rand(8, 3)
+    loss = chance.log().mean() + drawn(chance, noise)
+    loss.backward()
+
+
 def choices_of_targets():
     logits = CLASSIFIER(X)
     loss = nn.functional.cross_entropy(logits, LABELS) + of_targets(logits, LABELS)
@@ -316,7 +385,10 @@ def test_a_term_that_a_function_computes_from_choices(train, cut):
 
 @pytest.mark.parametrize(
     "train",
-    [criterion_with_a_parameter, straight_through_in_a_function, choices_of_targets, choices_of_a_detached_output],
-)
+    [
+        criterion_with_a_parameter, straight_through_in_a_function, choices_of_targets, choices_of_a_detached_output,
+        trained_by_a_lambda, trained_by_a_closure, trained_by_a_closure_of_the_script, price_of_a_draw,
+    ],
+)  # fmt: skip
 def test_functions_with_a_gradient_and_choices_of_values_without_one(train):
     assert reads(train) == []

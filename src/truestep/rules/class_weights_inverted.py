@@ -14,17 +14,10 @@ _LEAST_RATIO = 2.0
 _TOLERANCE = 0.3
 """Largest distance between the logarithms of a weight and of the count that it follows."""
 _ROUND = 1e-4
+_OF_IMPORTANCE = 0.05
+"""Distance from one of the mean weight of a label, within which weights correct the shares of a sample."""
 _OF_ROOTS = 0.12
 """The same for the root of a count, which other weights are near to by chance."""
-_LEAST_CLASSES = 5
-"""Classes from which weights do not have the proportions of few labels by coincidence."""
-_LEAST_EXPECTED = 5
-_LEAST_VALUES = 4
-"""Different weights: few of them are often chosen by hand."""
-_BY_CHANCE = 3.0
-"""Largest distance of labels from the proportions of the weights, in deviations of that of a random draw."""
-_APART = 4.0
-"""Least ratio of the distance of these labels from equal classes to that from the weights."""
 
 
 @dataclass(slots=True)
@@ -47,9 +40,7 @@ class ClassWeightsInverted(Rule):
     ------------
     Counts the labels of cross entropy with ``weight`` and of binary cross entropy with ``pos_weight`` at sampled
     steps. Reports weights that follow these counts, instead of their inverse, to within a third, if one class is twice
-    as frequent as another one or more. Of few labels, the counts of rare classes are far from their frequencies: for
-    five classes or more, weights are reported with which the counts agree as well as those of a random draw do, and
-    with equal classes not. ``pos_weight`` follows them if it is the number of positive labels divided by
+    as frequent as another one or more. ``pos_weight`` follows them if it is the number of positive labels divided by
     that of negative ones. The same is reported for the roots of these counts, to within an eighth, if one class is four
     times as frequent as another one or more.
 
@@ -77,7 +68,7 @@ class ClassWeightsInverted(Rule):
     ------------------
     Costs of errors that happen to be those of the frequencies. Not reported: other weights, such as those of
     effective numbers or a low weight of the background, weights that change in the run, and labels that a sampler
-    balances.
+    balances, and weights with a mean of one over the labels: they correct the shares of a sample to others.
 
     References
     ----------
@@ -134,12 +125,12 @@ class ClassWeightsInverted(Rule):
             shares = _centred([math.log(count) for count in counts])
             weights = _centred([math.log(weight) for weight in first.weights])
             ratio = math.exp(max(shares) - min(shares))
-        follows = ratio >= _LEAST_RATIO and (
-            _are_near(shares, weights, _TOLERANCE) or (not binary and _are_drawn_from(first.weights, counts))
-        )
+        follows = ratio >= _LEAST_RATIO and _are_near(shares, weights, _TOLERANCE)
         halves = [share / 2 for share in shares]
         roots = ratio >= _LEAST_RATIO**2 and _are_near(halves, weights, _OF_ROOTS)
         if not follows and not (roots and not _is_chosen(first.weights)):
+            return
+        if not binary and _corrects(first.weights, counts):
             return
         if binary:
             share = counts[0] / known.labels
@@ -168,22 +159,16 @@ class ClassWeightsInverted(Rule):
         draft.first_step = None
 
 
-def _are_drawn_from(weights: tuple[float, ...], counts: list[int]) -> bool:
-    """Return True if the counts of labels are those of a random draw with the proportions of the weights.
+def _corrects(weights: tuple[float, ...], counts: list[int]) -> bool:
+    """Return True for weights with a mean of one over the labels: shares elsewhere, divided by those of the labels.
 
-    >>> _are_drawn_from((1.5, 1.7, 1.2, 0.9, 0.8, 1.1, 0.5, 0.3), [63, 73, 47, 39, 40, 52, 16, 18])
+    >>> _corrects((1.44, 1.08, 0.78, 0.57, 0.45), [32, 25, 18, 14, 11])
     True
-    >>> _are_drawn_from((1, 1, 1, 1, 1, 1, 2, 3), [63, 73, 47, 39, 40, 52, 16, 18])
+    >>> _corrects((0.32, 0.25, 0.18, 0.14, 0.11), [32, 25, 18, 14, 11])
     False
     """
-    labels, freedom = sum(counts), len(counts) - 1
-    expected = [labels * weight / sum(weights) for weight in weights]
-    if len(counts) < _LEAST_CLASSES or len(set(weights)) < _LEAST_VALUES or min(expected) < _LEAST_EXPECTED:
-        return False
-    distance = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True))
-    equal = sum((count - labels / len(counts)) ** 2 for count in counts) * len(counts) / labels
-    near = distance <= freedom + _BY_CHANCE * math.sqrt(2 * freedom)
-    return near and equal >= _APART * max(distance, freedom)
+    mean = sum(weight * count for weight, count in zip(weights, counts, strict=True)) / sum(counts)
+    return abs(mean - 1) < _OF_IMPORTANCE
 
 
 def _is_chosen(weights: tuple[float, ...]) -> bool:

@@ -98,8 +98,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     Known false alarms
     ------------------
     Dropout that stays on by design (decoders of some speech models, batches with repeated rows to sample them) and does
-    not say so. An explicit ``training=True`` is reported only beside another dropout of the same function that follows
-    the mode. Not reported: Monte Carlo dropout (a batch that is
+    not say so. An explicit ``training=True`` is reported only where it is the only one of its function, beside another
+    dropout with the same rate that follows the mode. Not reported: Monte Carlo dropout (a batch that is
     used several times, several passes), switches that turn it off in some evaluations, corrupted inputs, random masks,
     and untrained models.
 

@@ -19,7 +19,8 @@ class PaddingChangesOutput(Rule):
     Looks for batches of token sequences, or of series of vectors, with samples that end in padding of different
     lengths. A copy of the model runs the samples with much padding again without a part of it, as in a batch of shorter
     samples. Reports a model if a result changes by 5 % of the difference between samples or more, and if the lengths
-    of its batches differ. Of an encoder with a result for each position, the states count, if a loss depends on them.
+    of its batches differ. Of an encoder of tokens with a result for each position, the states of samples with padding
+    count, the ``padding_idx`` of its embedding, if a loss depends on them.
 
     Why it matters
     --------------
@@ -45,9 +46,9 @@ class PaddingChangesOutput(Rule):
     Known false alarms
     ------------------
     None known. Not reported: batches that are padded to one length, models that return other results for the same
-    batch, sequences in the first dimension, results for each position (taggers, CTC), states that no loss
-    depends on, padding
-    with a token that is also a word, and effects at the border of a convolution below 5 %.
+    batch, sequences in the first dimension, results for each position (taggers, CTC), states of series of vectors or
+    that no loss depends on, padding with a token that is also a word, and effects at the border of a convolution
+    below 5 %.
 
     References
     ----------

@@ -50,9 +50,9 @@ class PaddingInLoss(Rule):
     Known false alarms
     ------------------
     A model that should produce rows of a fixed length including padding. Not reported: losses with class weights,
-    an end token that appears once per row, and vocabularies in
-    which index 0 is a token (no ``padding_idx``). Losses computed one position at a time, and models inside
-    ``torch.compile``, are not checked.
+    an end token that appears once per row, padding with scores that are the same for all classes (a mask has replaced
+    them), and vocabularies in which index 0 is a token (no ``padding_idx``). Losses computed one position at a time,
+    and models inside ``torch.compile``, are not checked.
 
     References
     ----------

@@ -64,8 +64,9 @@ class TermWithoutGradient(Rule):
     Known false alarms
     ------------------
     A constant that is added on purpose, to print the loss with it. Not reported: a difference that is detached, as in
-    straight-through estimators, constants, detached weights and targets, choices in functions of other files or beside
-    objects that may hold parameters, and terms that have a gradient in some steps.
+    straight-through estimators, constants, detached weights and targets, choices in functions of other files, choices
+    beside functions and objects that may hold parameters, noise that is compared with a chance, and terms that have a
+    gradient in some steps, also in turn.
 
     References
     ----------

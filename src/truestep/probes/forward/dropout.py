@@ -123,7 +123,8 @@ def _passes_mode(call: ast.Call | None) -> bool:
 def _leaves_mode_out(call: ast.Call | None, frame: FrameType) -> bool:
     """Return True if a call names a function of torch itself, and does not pass the mode.
 
-    A literal ``training=True`` counts if another dropout of the same function follows the mode.
+    A literal ``training=True`` counts if it is the only one of the function, and if another dropout there has the same
+    rate and follows the mode.
     """
     if call is None or len(call.args) >= _WITH_MODE or any(isinstance(given, ast.Starred) for given in call.args):
         return False
@@ -142,7 +143,22 @@ def _is_true(value: ast.expr) -> bool:
 
 
 def _follows_elsewhere(call: ast.Call, code: CodeType) -> bool:
-    """Return True if the same function follows the mode where it applies this kind of dropout once more."""
-    scope, kind = scope_of(code), ast.unparse(call.func)
-    calls = (one for one in (() if scope is None else source.walk(scope)) if isinstance(one, ast.Call))
-    return any(ast.unparse(one.func) == kind and _passes_mode(one) for one in calls)
+    """Return True if the same function follows the mode where it applies this kind of dropout once more.
+
+    Dropout that stays on by design has its own rate, or is applied more than once.
+    """
+    scope = scope_of(code)
+    calls = [one for one in (() if scope is None else source.walk(scope)) if isinstance(one, ast.Call)]
+    literal = [one for one in calls if any(given.arg == "training" and _is_true(given.value) for given in one.keywords)]
+    alike = [one for one in calls if ast.unparse(one.func) == ast.unparse(call.func) and _rate(one) == _rate(call)]
+    return len(literal) == 1 and any(map(_passes_mode, alike))
+
+
+def _rate(call: ast.Call) -> str:
+    """Return the expression of the rate; "" without one.
+
+    >>> _rate(ast.parse("F.dropout(x, p=0.5)", mode="eval").body)
+    '0.5'
+    """
+    given = call.args[1:2] or [one.value for one in call.keywords if one.arg == "p"]
+    return ast.unparse(given[0]) if given else ""

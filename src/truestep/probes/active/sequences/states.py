@@ -1,6 +1,8 @@
 """States of a recurrent network that padding changes: a loss may use them or not, which its gradient shows.
 
-An encoder returns its states beside its results for each position. A program that drops them is right without packing.
+An encoder returns its states beside its results for each position. A program that drops them is right without packing,
+and so is one that uses only those of samples without padding. Zeros in a series can be values; the padding of an
+embedding is none.
 Seam: a pre-hook of the operation that made the state, at sampled steps; it changes nothing and is freed with the graph.
 """
 
@@ -11,11 +13,13 @@ from typing import Any
 
 from truestep.events import PaddingCompared
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
-from truestep.probes.forward.losses.label_values import is_transformed
+from truestep.probes.context.values import has_values, saved
+from truestep.probes.forward.losses.label_values import is_transformed, nodes
 
 _DEEP = 4
 _MOST_RESULTS = 16
+_TOKENS = 2
+"""Dimensions of a batch of tokens."""
 
 
 def follow_state(scene: Scene, event: PaddingCompared, result: Any) -> None:
@@ -30,10 +34,25 @@ def follow_state(scene: Scene, event: PaddingCompared, result: Any) -> None:
     state = found[event.state] if event.state is not None and event.state < len(found) else None
     if state is None or state.grad_fn is None or is_transformed(state) or not has_values(state):
         return
-    state.grad_fn.register_prehook(_hook(scene, event, int(state.output_nr), tuple(state.shape)))
+    padded = _padded(state.grad_fn, int(state.shape[1]))
+    if padded is not None and bool(padded.any()):
+        state.grad_fn.register_prehook(_hook(scene, event, int(state.output_nr), tuple(state.shape), padded))
 
 
-def _hook(scene: Scene, event: PaddingCompared, place: int, shape: tuple[int, ...]) -> Callable[[Any], None]:
+def _padded(node: Any, samples: int) -> Any:
+    """Return True for each sample with padding of the embedding that a state was computed from; None without one."""
+    for current in nodes(node):
+        if current.name() == "EmbeddingBackward0":
+            index, tokens = int(current._saved_padding_idx), saved(current, "indices")
+            if 0 <= index < int(current._saved_weight_sym_argsize_0) and tokens is not None and tokens.dim() == _TOKENS:
+                rows = tokens if tokens.shape[0] == samples else tokens.t()
+                return (rows == index).any(1) if rows.shape[0] == samples else None
+    return None
+
+
+def _hook(
+    scene: Scene, event: PaddingCompared, place: int, shape: tuple[int, ...], padded: Any
+) -> Callable[[Any], None]:
     step = scene.sampling.step
     told: list[bool] = []
 
@@ -45,7 +64,7 @@ def _hook(scene: Scene, event: PaddingCompared, place: int, shape: tuple[int, ..
             given = gradients[place] if place < len(gradients) else None
             if given is None or tuple(given.shape) != shape or is_transformed(given) or not has_values(given):
                 return
-            if bool((given.detach() != 0).any()):
+            if bool((given.detach()[:, padded] != 0).any()):
                 told.append(True)
                 scene.losses.counted.append(event)
         except Exception:

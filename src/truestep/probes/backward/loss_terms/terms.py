@@ -6,19 +6,24 @@ of the terms, and the frame has the values of their names. A term is reported on
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
-from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
+from dis import Instruction, get_instructions
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site, TermsRead
 from truestep.probes.backward.loss_terms.discrete_terms import discrete_terms
-from truestep.probes.backward.loss_terms.loss_source import Term, terms_of
+from truestep.probes.backward.loss_terms.loss_source import Cut, Term, terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
 _SUMS = ("AddBackward0", "SubBackward0", "RsubBackward0")
 _SCALINGS = ("DivBackward0", "MulBackward0", "NegBackward0")
-_PLAIN = (int, float, FunctionType, BuiltinFunctionType, ModuleType)
+_MODULES = ("torch", "numpy", "math", "builtins")
+"""Modules without tensors."""
+_DEEPEST = 4
+"""Functions that are read by each other."""
 _MOST_TERMS = 64
 _MOST_NODES = 20_000
 
@@ -30,6 +35,10 @@ class Terms:
         self._scene = scene
         self._told: set[Site] = set()
         """Lines of backward passes with such a term."""
+        self._seen: dict[Site, set[int | str]] = {}
+        """Line to the leaves, and the names of terms, that were on the tape of a backward pass."""
+        self._cut: dict[Site, set[int | str]] = {}
+        """Line to those of a term that were not, while the term had no gradient."""
 
     def look(self, node: Any, frame: FrameType | None, site: Site | None) -> None:
         """Look at the sum that a backward pass starts from.
@@ -41,11 +50,15 @@ class Terms:
         """
         if site is None or frame is None:
             return
-        found, values = None, {}
+        terms = (*terms_of(site), *discrete_terms(site))
+        if not terms:
+            return
+        values = frame.f_globals | variables(frame)
+        found = None
         if _without_source(node):
-            values = frame.f_globals | variables(frame)
-            terms = (*terms_of(site), *discrete_terms(site))
             found = next((term for term in terms if self._is_cut(term, values, node)), None)
+        if self._takes_turns(site, terms, found, values, node):
+            found = None
         if found is not None:
             self._told.add(site)
             cut = next((cut for cut in found.cuts if any(map(self._has_gradient, map(values.get, cut.names)))), None)
@@ -53,6 +66,22 @@ class Terms:
             self._scene.tell(TermsRead, site=site, place=place, cut=text, name=found.name)
         elif site in self._told:
             self._scene.tell(TermsRead, site=site)
+
+    def _takes_turns(
+        self, site: Site, terms: tuple[Term, ...], found: Term | None, values: dict[str, Any], node: Any
+    ) -> bool:
+        """Return True if a part without a gradient at one backward pass of a line has one at another: on purpose."""
+        operations, reached = below([node])
+        tensor = self._scene.torch.Tensor
+        sources = {name: value for one in terms for name in one.names if isinstance(value := values.get(name), tensor)}
+        made = {name for name, value in sources.items() if value.grad_fn is not None}
+        on_tape = {name for name in made if sources[name].grad_fn in operations}
+        self._seen.setdefault(site, set()).update(reached, on_tape)
+        if found is not None:
+            own = {name: sources[name] for name in found.names if name in sources and sources[name].requires_grad}
+            cut = (_leaves(own.values()) - reached) | (made.intersection(own) - on_tape)
+            self._cut.setdefault(site, set()).update(cut)
+        return not self._seen[site].isdisjoint(self._cut.get(site, ()))
 
     def _is_cut(self, term: Term, values: dict[str, Any], node: Any) -> bool:
         """Return True if the values of its names show that a term has no gradient, and was computed from some."""
@@ -68,6 +97,8 @@ class Terms:
         if any(self._has_gradient(values.get(name)) for name in term.others):
             return False
         if term.cuts and not term.name and not all(self._is_plain(values.get(name)) for name in term.others):
+            return False
+        if any(_is_draw(cut, values, tensor) for cut in term.cuts):
             return False
         sources = [value for name in term.names if isinstance(value := values.get(name), tensor)]
         module = self._scene.torch.nn.Module
@@ -87,8 +118,41 @@ class Terms:
         return {one.panel.number for one in held if one.panel is not None and one.panel is not ledger.free}
 
     def _is_plain(self, value: Any) -> bool:
-        """Return True for a value that holds no other tensors: a collection can hold some with a gradient."""
-        return isinstance(value, (self._scene.torch.Tensor, self._scene.torch.nn.Module, *_PLAIN))
+        """Return True for a value that holds no other tensors: a collection or a function can hold a whole model.
+
+        Functions and modules are plain if they are those of torch, or built in, and functions that read only such names
+        beside their arguments.
+        """
+        if isinstance(value, BuiltinFunctionType):
+            return isinstance(value.__self__, (type, ModuleType, type(None)))
+        if isinstance(value, ModuleType):
+            return value.__name__.split(".")[0] in _MODULES
+        if isinstance(value, FunctionType):
+            return _is_of_torch(value) or self._reads_plain(value, _DEEPEST)
+        return isinstance(value, (self._scene.torch.Tensor, self._scene.torch.nn.Module, int, float))
+
+    def _reads_plain(self, function: FunctionType, depth: int) -> bool:
+        """Return True for a function without a closure, with plain defaults, that reads plain global names only."""
+        codes = [function.__code__]
+        for code in codes:
+            codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+        given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        given = [one for one in given if one is not None and not isinstance(one, str)]
+        if (
+            not depth
+            or function.__closure__
+            or any("IMPORT_NAME" in map(_operation, get_instructions(c)) for c in codes)
+        ):
+            return False
+        scope = function.__globals__
+        names = {name for code in codes for name in code.co_names if name in scope and scope[name] is not function}
+        for value in (*given, *(scope[name] for name in names)):
+            known = isinstance(value, FunctionType) and not _is_of_torch(value)
+            if not (self._reads_plain(value, depth - 1) if known else self._is_plain(value)) or self._has_gradient(
+                value
+            ):
+                return False
+        return True
 
     def _has_gradient(self, value: Any) -> bool:
         """Return True for a tensor with a gradient, and for a module, which may have trained parameters."""
@@ -112,6 +176,24 @@ def _without_source(node: Any) -> bool:
     return False
 
 
+def _is_of_torch(function: FunctionType) -> bool:
+    home = function.__module__ or ""
+    return home.split(".")[0] == "torch" and vars(sys.modules.get(home, sys)).get(function.__name__) is function
+
+
+def _operation(instruction: Instruction) -> str:
+    return instruction.opname
+
+
+def _is_draw(cut: Cut, values: dict[str, Any], tensor: Any) -> bool:
+    """Return True for an order of two computed values, one without a gradient: noise that is compared with a chance."""
+    if "rand" in cut.text or "bernoulli" in cut.text or "multinomial" in cut.text:
+        return True
+    compared = [value for name in cut.names if isinstance(value := values.get(name), tensor)]
+    ordered = any(sign in cut.text for sign in (" < ", " > ", " <= ", " >= "))
+    return ordered and any(one.is_floating_point() and one.numel() > 1 and not one.requires_grad for one in compared)
+
+
 def _leaves(tensors: Iterable[Any]) -> set[int]:
     """Return the ids of the leaves that tensors were computed from."""
     tensors = list(tensors)
@@ -121,6 +203,11 @@ def _leaves(tensors: Iterable[Any]) -> set[int]:
 
 def leaves_below(nodes: list[Any]) -> set[int]:
     """Return the ids of the leaves that operations were computed from."""
+    return below(nodes)[1]
+
+
+def below(nodes: list[Any]) -> tuple[set[Any], set[int]]:
+    """Return the operations that operations were computed from, with themselves, and the ids of the leaves."""
     found: set[int] = set()
     seen = set(nodes)
     queue = list(seen)
@@ -132,4 +219,4 @@ def leaves_below(nodes: list[Any]) -> set[int]:
             if following is not None and following not in seen:
                 seen.add(following)
                 queue.append(following)
-    return found
+    return seen, found

@@ -72,7 +72,15 @@ class Targets:
         if index == ignored:
             return PaddingRead(kind=kind, site=site, index=index)
         share, ended = padding_share(target.detach(), index, shape), follows_end(target.detach(), index, shape)
+        if share and _are_constant(input.detach(), target.detach() == index):
+            share = 0
         return PaddingRead(kind=kind, site=site, index=index, share=share, ended=ended)
+
+
+def _are_constant(scores: Any, padding: Any) -> bool:
+    """Return True if the scores of each padding target are the same for all classes: a mask has replaced them."""
+    rows = scores.movedim(1, -1)[padding]
+    return bool((rows == rows[:, :1]).all())
 
 
 def ignored_index(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
