@@ -103,7 +103,6 @@ def pairs(net: Net, x: Tensor) -> Tensor:
         (rotated, X),
         (mixed, X),
         (lambda net, x: net.two(torch.cat([h := net.one.bias.expand(6, -1), h], 1)), X),
-        (lambda net, x: net.up(torch.cat([d := net.down(x).transpose(1, 2), d], 1).transpose(1, 2)[:, [0] * 8]), IMAGES),
         (lambda net, x: net.up(torch.cat([d := net.down(x).transpose(0, 1), d], 1).reshape(2, 8, 8, 8)), IMAGES),
         (pairs, X),
         (lambda net, x: net.two(torch.cat([h := hidden(net, x), h], 1))

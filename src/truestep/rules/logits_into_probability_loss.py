@@ -42,8 +42,8 @@ class LogitsIntoProbabilityLoss(Rule):
     that include its blank, since a blank cannot be predicted as a symbol.
 
     Reads overlaps by hand (dice, IoU, Tversky) on the tape of the loss at sampled steps: quotients of two sums that are
-    linear in the prediction, with products with targets from 0 to 1 in the upper one, and the sum of the targets added in the
-    lower one. Reports them, at the backward
+    linear in the prediction, with products with targets from 0 to 1 above, and the sum of the targets added below.
+    Reports them, at the backward
     pass, if the prediction is the output of a linear or convolutional layer in three reads, and the same loss takes
     this layer for logits, or the latest quotients are below zero or above one.
 
