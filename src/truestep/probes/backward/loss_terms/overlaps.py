@@ -1,7 +1,8 @@
 """Overlaps on the tape of a loss: quotients of sums, such as dice, IoU and Tversky, that expect probabilities.
 
-Such a quotient is linear in the prediction above and below its line: products with constant targets, then sums; and the sum of the
-targets is added below. With probabilities it is between zero and one. The scores of a layer have no range, and the quotient no bound.
+Such a quotient is linear in the prediction above and below its line: products with constant targets, then sums; and the
+sum of the targets is added below. With probabilities it is between zero and one. The scores of a layer have no range,
+and the quotient no bound.
 """
 
 from __future__ import annotations
