@@ -61,6 +61,14 @@ class Attending(nn.Module):
         return self.out((weights * hidden)[0]), weights
 
 
+class Summary(Decoder):
+    """A model with a second result that is not the next state."""
+
+    def forward(self, x: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        states, after = self.gru(self.embed(x)[:, None], hidden)
+        return self.out(states)[:, -1], after
+
+
 def start() -> tuple[Tensor, Tensor]:
     return torch.zeros(3, dtype=torch.long), torch.randn(1, 3, 16)
 
@@ -124,7 +132,6 @@ def letters(model: nn.Module) -> None:
     [
         (greedy, Decoder, "h"),
         (sampled_from_tokens, Decoder, "h"),
-        (without_a_state, Decoder, ""),
         (forecast, Decoder, "h"),
         (letters, Cell, "hidden"),
     ],
@@ -302,7 +309,9 @@ def written_in_place(model: nn.Module) -> None:
         (kept, Decoder),
         (three_calls, Decoder),
         (written_in_place, Decoder),
+        (without_a_state, Decoder),
         (without_a_state, Remembering),
+        (greedy, Summary),
         (greedy, Attending),
     ],
 )

@@ -42,7 +42,8 @@ class LogitsIntoProbabilityLoss(Rule):
     that include its blank, since a blank cannot be predicted as a symbol.
 
     Reads overlaps by hand (dice, IoU, Tversky) on the tape of the loss at sampled steps: quotients of two sums that are
-    linear in the prediction, with products with targets from 0 to 1 in the upper one. Reports them, at the backward
+    linear in the prediction, with products with targets from 0 to 1 above, and the sum of the targets added below.
+    Reports them, at the backward
     pass, if the prediction is the output of a linear or convolutional layer in three reads, and the same loss takes
     this layer for logits, or the latest quotients are below zero or above one.
 
@@ -74,7 +75,7 @@ class LogitsIntoProbabilityLoss(Rule):
     ``nll_loss`` on probabilities, minimised alone, is a bounded loss (1 - p of the right class up to a constant) that
     some use against wrong labels. Write it as ``1 - p.gather(1, y)`` or allow the finding. Not reported: ``nll_loss``
     as a part of another expression (picking values, cross entropy by hand with ``logsumexp``) or with
-    ``reduction="none"``, ``kl_div`` of positive masses with an input from a logarithm, and overlaps
+    ``reduction="none"``, ``kl_div`` of positive masses with an input from a logarithm, shares of a total, and overlaps
     with squares in the lower sum or of an output that is limited to some range. ``BCELoss`` itself raises an error
     outside of [0, 1].
 

@@ -51,7 +51,8 @@ class ParametersWithoutEffect(Rule):
     itself to fill a layer which is given. Not reported: other layers that never ran, one of several like blocks, parts
     of a layer or whole models without any gradient, loaded weights, models of installed libraries, frozen parameters,
     and runs that did not finish; results that are joined along the samples or positions, without a layer behind them
-    (rotary angles, heads), as a number of copies (``torch.cat([x] * 2, 1)``), and three equal ones or more.
+    (rotary angles, heads), as a number of copies (``torch.cat([x] * 2, 1)``), more than
+    two parts, parameters that fill a place, and a convolution behind a change of the order of dimensions.
 
     References
     ----------

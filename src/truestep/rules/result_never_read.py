@@ -31,8 +31,9 @@ class ResultNeverRead(Rule):
     which never reads it, and a statement that is only an operation on a tensor, such as
     ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which is dropped. In training and in
     evaluation, reports a loop that calls a recurrent model with one step of a sequence after the other, always from the
-    same state or without one, and never reads the state that the model returns: the next input is made from the
-    result, or only the result of the last step is read.
+    same state, and never reads the state that the model returns: the next input is made from the result, or only the
+    result of the last step is read. The model is a recurrent layer of torch, or its source returns the next state by
+    the name of the argument.
 
     Why it matters
     --------------
@@ -60,7 +61,8 @@ class ResultNeverRead(Rule):
     another function or a string names, other names of a value that is read, parts of a result that is unpacked,
     arguments of methods and of functions that are called by another name, calls that also change an object, and names
     that begin with an underscore. Of states: samples or candidates that are scored from one state, whole sequences and
-    windows, states that the model keeps as attributes, and inputs from an environment or a random draw.
+    windows, states that the model keeps, calls without a state, other results of a model, measurements of time, and
+    inputs from an environment or a random draw.
 
     References
     ----------
@@ -89,8 +91,8 @@ class ResultNeverRead(Rule):
             message = f"`{function}()` gets a mask in its `{event.name}`, and does not read it"
             label, help = _LABELS[event.kind], f"apply `{event.name}` in `{function}()`, or remove it"
         elif event.kind == "state":
-            begins = f"from the same `{event.name}`" if event.name else "without a state"
-            message = f"each call in a loop over a sequence begins {begins}: the next state is never read"
+            begins = f"begins from the same `{event.name}`"
+            message = f"each call in a loop over a sequence {begins}: the next state is never read"
             label, help = _LABELS[event.kind], "pass the state that the call returns to the next call"
         elif event.name:
             made = "each step makes" if event.again else "the program makes"

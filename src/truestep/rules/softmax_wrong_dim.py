@@ -56,7 +56,7 @@ class SoftmaxWrongDim(Rule):
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
     (attention), a head with one class and its index as the target, lists if only some have one entry, and
-    overlaps of predictions that are reshaped after the softmax.
+    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well.
 
     References
     ----------

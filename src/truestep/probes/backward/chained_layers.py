@@ -27,6 +27,9 @@ _SHAPING = {
     "TBackward0", "SqueezeBackward0", "SqueezeBackward1", "UnsqueezeBackward0", "CloneBackward0", "AliasBackward0",
     "NativeDropoutBackward0",
 }  # fmt: skip
+_TURNING = {"TransposeBackward0", "PermuteBackward0", "TBackward0"}
+"""Operations after which another dimension may be that of the features."""
+_SAME_PLACES = {"CloneBackward0", "AliasBackward0", "NativeDropoutBackward0"}
 _NORMS = {"NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MkldnnBatchNormBackward0"}
 _DIVIDING = ("Split", "Chunk", "Unbind", "Select", "Slice")
 _ON_EACH = {
@@ -111,10 +114,7 @@ def _look_for_repeats(scene: Scene, products: list[Any], site: Site | None, know
 
 
 def _repeated(layer: _Layer) -> int:
-    """Return the number of inputs of a layer that repeat others: parts of one result; 0 without them.
-
-    All of three parts or more are a value that is spread, such as one channel of gray in place of three colours.
-    """
+    """Return the number of inputs of a layer that repeat others: two parts that are one result; 0 without them."""
     node, pooled = layer.given, False
     for _ in range(_MOST_BETWEEN):
         if node is None:
@@ -122,24 +122,31 @@ def _repeated(layer: _Layer) -> int:
         name = node.name()
         if name in _JOINS:
             break
-        if name not in _SHAPING and name not in _ON_EACH and name not in _POOLS and DROPOUT not in node.metadata:
+        shaping = name in _SAME_PLACES or (name in _SHAPING - _TURNING and not layer.kernel)
+        if not shaping and name not in _ON_EACH and name not in _POOLS and DROPOUT not in node.metadata:
             return 0
         pooled |= name in _POOLS
         node = node.next_functions[0][0]
     else:
         return 0
     parts = node.next_functions
-    made = [part for part in parts if part[0] is not None and part[0].name() != _LEAF]
-    if len(set(made)) == len(made) or (len(parts) > 2 and len(set(parts)) == 1):
+    if len(parts) != 2 or parts[0] != parts[1] or not _is_made(parts[0][0]):
         return 0
     shape = tuple(node._input_metadata[0].shape)
     along = node._saved_dim
     along = (along - (1 << 64) if along >= 1 << 63 else along) % max(1, len(shape))
-    if not _are_inputs(layer, shape, along, pooled=pooled):
-        return 0
-    widths = {part: 1 if name == "StackBackward0" else part[0]._input_metadata[part[1]].shape[along] for part in made}
-    again = sum(widths[part] for part in made) - sum(widths.values())
-    return int(layer.inputs * again // shape[along])
+    return layer.inputs // 2 if _are_inputs(layer, shape, along, pooled=pooled) else 0
+
+
+def _is_made(node: Any) -> bool:
+    """Return True for a result; not for a parameter, or a view of one, that fills a place, such as that of an edge."""
+    for _ in range(_MOST_BETWEEN):
+        if node is None or node.name() == _LEAF:
+            return False
+        if node.name() not in _SHAPING and not node.name().startswith(("Expand", "Repeat", *_DIVIDING)):
+            return True
+        node = node.next_functions[0][0]
+    return False
 
 
 def _are_inputs(layer: _Layer, shape: tuple[int, ...], along: int, *, pooled: bool) -> bool:
@@ -147,10 +154,9 @@ def _are_inputs(layer: _Layer, shape: tuple[int, ...], along: int, *, pooled: bo
     if not 1 <= along < len(shape):
         return False
     if layer.kernel:
-        return along == 1
+        return along == 1 and len(shape) == len(layer.kernel) + 2
     if pooled:
-        maps = along == 1 and len(shape) == 4
-        return shape[along] == layer.inputs and (maps or shape.count(layer.inputs) == 1)
+        return shape[along] == layer.inputs and shape.count(layer.inputs) == 1
     return layer.inputs in {math.prod(shape[begin:]) for begin in range(1, along + 1)}
 
 

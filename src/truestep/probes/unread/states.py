@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import deque
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,7 @@ from truestep.events import Site, ValueUnread
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import version
+from truestep.probes.unread.returned_states import returns_state
 from truestep.probes.unread.state_loops import StateLoop, state_loop
 from truestep.seams.refs import Ref
 
@@ -20,7 +21,7 @@ _ENOUGH = 4
 """Calls in a row from the same state."""
 _MOST_LOOKS = 64
 _LARGEST = 1 << 16
-_STATE = re.compile(r"(^|_)(h|hx|hc|hidden|states?)\d*($|_)")
+_KEEPING = (dict, list, tuple, deque)
 
 
 class DroppedState:
@@ -47,14 +48,14 @@ class DroppedState:
         self._given: Ref | None = None
         self._name = ""
         self._calls = self._looks = 0
-        self._step: tuple[Any, Any, Any] | None = None
+        self._step: tuple[Any, Any] | None = None
         self.open = True
 
     def begin(self, frame: FrameType, args: tuple[Any, ...]) -> None:
         """Keep weak references to the input and the possible states of a call that begins."""
         tensor = self._scene.torch.Tensor
         found: dict[str, Any] = {}
-        for name in self._loop.states:
+        for name, _ in self._loop.states:
             held = _first(argument(frame, name), tensor)
             if held is not None and held.is_floating_point():
                 found[name] = held
@@ -66,7 +67,6 @@ class DroppedState:
         self._step = (
             None if given is None else Ref(given),
             {name: Ref(held) for name, held in found.items()},
-            len(args),
         )
 
     def end(self, module: Any, result: Any) -> None:
@@ -76,34 +76,38 @@ class DroppedState:
         if begun is None or given is None or type(result) is not tuple or len(result) <= max(self._loop.dropped):
             self._calls = 0
             return
-        parts = [_first(result[place], self._scene.torch.Tensor) for place in self._loop.dropped]
-        for part in (one for one in parts if one is not None and one.is_floating_point() and one.dim() > 1):
-            if not _is_one_step(given, part) or _are_shares(part) or _keeps_state(module, part):
+        parts = [(place, _first(result[place], self._scene.torch.Tensor)) for place in self._loop.dropped]
+        for at, part in parts:
+            if part is None or not part.is_floating_point() or part.dim() < 2 or not _is_one_step(given, part):
+                continue
+            if _are_shares(part) or _keeps_state(module, part):
                 continue
             alike = {name: ref() for name, ref in begun[1].items()}
             alike = {name: held for name, held in alike.items() if held is not None and held.shape == part.shape}
-            exact = part.is_cpu and not given.is_floating_point()
-            for name, held in alike.items():
-                if _is_another(part, held) and (exact or _STATE.search(name) or self._is_recurrent(module)):
+            for name, place in self._loop.states:
+                held = alike.get(name)
+                if held is not None and _is_another(part, held) and self._returns(module, place, at):
                     self._count(name, held, given)
                     return
-            if not alike and self._loop.fed and _has_state_left(module, begun[2], self._loop.given):
-                self._count("", None, given)
-                return
         self._calls = 0
 
-    def _is_recurrent(self, module: Any) -> bool:
+    def _returns(self, module: Any, place: int | str, part: int) -> bool:
+        """Return True if a part of the result of a module is surely the next one of the state that it got."""
         kinds = self._scene.torch.nn.RNNBase, self._scene.torch.nn.RNNCellBase
-        return any(isinstance(one, kinds) for one in module.modules())
+        if isinstance(module, kinds) and type(module).__module__.startswith("torch.nn."):
+            return place in (1, "hx") and (part == 1 or isinstance(module, kinds[1]))
+        code = getattr(getattr(type(module), "forward", None), "__code__", None)
+        recurrent = any(isinstance(one, kinds) for one in module.modules())
+        return isinstance(code, CodeType) and returns_state(code, place, part, recurrent=recurrent)
 
     def _count(self, name: str, held: Any, given: Any) -> None:
         known = self._held() if self._held is not None else None
-        now = -1 if held is None else version(held)
+        now = version(held)
         same = self._calls and name == self._name and known is held and now == self._version
         if same and self._given is not None and self._given() is given:  # the same input again
             return
         self._calls = self._calls + 1 if same else 1
-        self._name, self._held, self._version = name, None if held is None else Ref(held), now
+        self._name, self._held, self._version = name, Ref(held), now
         self._given = Ref(given)
         if self._calls >= _ENOUGH:
             self.open = False
@@ -181,19 +185,9 @@ def _are_shares(part: Any) -> bool:
 
 
 def _keeps_state(module: Any, part: Any) -> bool:
-    """Return True if a module has a tensor of the form of a state as an attribute: it may carry the state itself."""
+    """Return True if a module keeps a tensor of the form of a state: it may carry the state itself."""
     tensor = type(part)
-    kept = [held for one in module.modules() for held in (*vars(one).values(), *one._buffers.values())]
-    return any(held is not None and held.shape == part.shape for held in (_first(one, tensor) for one in kept))
-
-
-def _has_state_left(module: Any, passed: int, given: tuple[str, ...]) -> bool:
-    """Return True if the module takes a state, which the call leaves out."""
-    forward = getattr(type(module), "forward", None)
-    code, defaults = getattr(forward, "__code__", None), getattr(forward, "__defaults__", None) or ()
-    if not isinstance(code, CodeType):
-        return False
-    names = code.co_varnames[: code.co_argcount]
-    optional = zip(names[len(names) - len(defaults) :], defaults, strict=True)
-    left = {name for name, value in optional if value is None and name not in names[: passed + 1]}
-    return any(_STATE.search(name) for name in left - set(given)) and "**" not in given
+    held = [one for inner in module.modules() for one in (*vars(inner).values(), *inner._buffers.values())]
+    inside = [one for kept in held if type(kept) in _KEEPING for one in (kept.values() if type(kept) is dict else kept)]
+    found = (_first(one, tensor) for one in (*held, *inside))
+    return any(one is not None and one.shape == part.shape for one in found)
