@@ -53,7 +53,24 @@ METRIC = {
         "    fp = ((pred == 1) & (target == 0)).sum()\n"
         "    fn = ((pred == 1) & (target == 0)).sum()\n    return tp / (tp + 0.5 * (fp + fn))\n"
     ),
-    "false positives by products": "def count(preds, labels):\n    fp = ((1 - preds) * labels).sum()\n    return fp\n",
+    "false positives by products": (
+        "def count(preds, labels):\n    tp = (preds * labels).sum()\n    fp = ((1 - preds) * labels).sum()\n"
+        "    return tp, fp\n"
+    ),
+    "false positives of the class zero": (
+        "def count(preds, labels):\n    tp = (~preds & ~labels).sum()\n    fp = (preds & ~labels).sum()\n"
+        "    return tp, fp\n"
+    ),
+    "a perplexity of two of a mean": (
+        "def report(total, count):\n    loss = total / count\n    ppl = 2**loss\n    print(ppl)\n"
+    ),
+    "a curve of a sigmoid that is rounded": (
+        "def report(y, logits):\n    hard = torch.sigmoid(logits).round()\n    print(roc_auc_score(y, hard))\n"
+    ),
+    "a recall by the columns of a counted table": (
+        "def report(pairs):\n    table = torch.zeros(3, 3)\n    for labels, predictions in pairs:\n"
+        "        table[labels, predictions] += 1\n    recall = table.diag() / table.sum(0)\n    print(recall)\n"
+    ),
     "a recall with false positives": "def recall(tp, fp):\n    recall = tp / (tp + fp)\n    return recall\n",
     "a precision with false negatives": "def scores(tp, fn):\n    return {'precision': tp / (tp + fn)}\n",
     "a recall by the columns of a table": (
@@ -103,11 +120,38 @@ METRIC = {
 }  # fmt: skip
 QUIET = {
     "bits": "def report(val_loss):\n    bits = val_loss / math.log(2)\n    ppl = 2**bits\n    print(ppl)\n",
+    "bits by a name": "LN_2 = 0.7\ndef report(nll):\n    entropy = nll / LN_2\n    ppl = 2**entropy\n    print(ppl)\n",
+    "bits by a tensor": "def report(nll):\n    ppl = 2 ** (nll / float(torch.tensor(2.0).log()))\n    print(ppl)\n",
+    "bits by an attribute": "def report(nll, unit):\n    loss = nll / unit.value\n    return {'ppl': 2**loss}\n",
+    "bits by a factor": "def report(nll):\n    ppl = 2 ** (1.4427 * nll)\n    print(ppl)\n",
+    "bits with more in the name": "def report(nll_bits):\n    ppl = 2**nll_bits\n    print(ppl)\n",
     "an exponential": "def report(val_loss):\n    ppl = math.exp(val_loss)\n    print(ppl)\n",
     "counts of a table": (
         "def f1(pred, target):\n    tp = (pred & target).sum()\n    fp = (pred & ~target).sum()\n"
         "    fn = (~pred & target).sum()\n"
         "    precision, recall = tp / (tp + fp), tp / (tp + fn)\n    return precision, recall\n"
+    ),
+    "counts of the class zero": (
+        "def f1(pred, labels):\n    tp = ((pred == 0) & (labels == 0)).sum()\n"
+        "    fn = ((pred == 1) & (labels == 0)).sum()\n    fp = ((pred == 0) & (labels == 1)).sum()\n"
+        "    return tp / (tp + fn), tp / (tp + fp)\n"
+    ),
+    "counts of rejected samples": (
+        "def f1(pred, labels):\n    fp = (~pred & labels).sum()\n    fn = (pred & ~labels).sum()\n"
+        "    tp = (~pred & ~labels).sum()\n    return tp / (tp + fp), tp / (tp + fn)\n"
+    ),
+    "a count of an unknown class": "def count(pred, labels):\n    fp = (~pred & labels).sum()\n    return fp\n",
+    "a table that is turned": (
+        "def report(targets, predictions):\n    table = confusion_matrix(targets, predictions)\n    table = table.T\n"
+        "    recall = np.diag(table) / table.sum(axis=0)\n    print(recall)\n"
+    ),
+    "R2 of a student": (
+        "teacher, student = nn.Linear(2, 1), nn.Linear(2, 1)\ndef r2(x):\n    y, est = teacher(x), student(x)\n"
+        "    return 1 - ((y - est) ** 2).sum() / ((y - y.mean()) ** 2).sum()\n"
+    ),
+    "R2 of labels of a reference": (
+        "reference = nn.Linear(2, 1)\ndef r2(x, target):\n    y = reference(x)\n"
+        "    return 1 - ((y - target) ** 2).sum() / ((y - y.mean()) ** 2).sum()\n"
     ),
     "a table with the predictions in its rows": (
         "def report(targets, predictions):\n    table = confusion_matrix(predictions, targets)\n"
@@ -119,10 +163,18 @@ QUIET = {
     ),
     "a curve of a rule": "def report(y, age):\n    print(roc_auc_score(y, age > 50))\n",
     "a curve of rounded decimals": "def report(y, probs):\n    print(roc_auc_score(y, np.round(probs, 4)))\n",
+    "a curve of points": "def report(y, probs):\n    print(roc_auc_score(y, np.round(probs * 20)))\n",
+    "a curve of counts": "def report(y, pred):\n    n = pred.exp().round()\n    print(average_precision_score(y, n))\n",
+    "a balanced accuracy": "def report(y, p):\n    print('balanced accuracy', roc_auc_score(y, p > 0.5))\n",
     "a curve of grades": "def report(y, out):\n    print(roc_auc_score(y, out.argmax(1)))\n",
     "a curve of scores": "def report(y, out):\n    p = out[:, 1]\n    print(roc_auc_score(y, p), p >= 0.5)\n",
     "metrics with their names": "def report(y, out):\n    print(r2_score(y_pred=out, y_true=y), r2_score(y, out))\n",
     "a test for numbers": "def valid(x):\n    accepted = (x == x).all()\n    return accepted\n",
+    "an accuracy of known labels": (
+        "def accuracy(pred, y):\n    acc = ((pred == y) & (y == y)).sum() / (y == y).sum()\n    return acc\n"
+    ),
+    "right answers of known labels": "def right(pred, y):\n    correct = (pred == y)[y == y]\n    return correct\n",
+    "an accuracy that is a number": "def known(acc):\n    acc = acc if acc == acc else 0.0\n    return acc\n",
     "the last batch for a picture": loop(
         body="total += (out.argmax(1) == y).sum().item(); count += len(y); shown = out",
         end="print(shown[0]); return total / count",

@@ -123,11 +123,13 @@ class MetricMisreported(Rule):
 
     Known false alarms
     ------------------
-    A figure of a test that is meant to be that of other samples, in a program with a test set for later. Not reported:
-    figures of a function that has ended, if it loops over no loader or computes them with functions that are not
-    repeated, accuracies of evaluations with several comparisons, and evaluations with so many batches that not all of
-    them are followed. Averages are not reported if they are divided by a variable that is not counted in the loop, or
-    computed from lists.
+    A figure of a test that is meant to be that of other samples, in a program with a test set for later, and an area
+    under the curve of decisions that is meant: their balanced accuracy. It is not reported beside the word
+    ``balanced``, nor are counts of false answers without ``tp`` beside them, or a comparison with itself that is a part
+    of another expression, as a test for NaN. Not reported: figures of a function that has ended, if it loops over no
+    loader or computes them with functions that are not repeated, accuracies of evaluations with several comparisons,
+    and evaluations with so many batches that not all of them are followed. Averages are not reported if they are
+    divided by a variable that is not counted in the loop, or computed from lists.
 
     References
     ----------

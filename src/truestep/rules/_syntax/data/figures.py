@@ -7,20 +7,18 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from truestep.rules._syntax.data.roles import Figure, figures, predicted
-from truestep.syntax import Context, Program, Suspicion, dotted, names_in
+from truestep.rules._syntax.data.perplexities import powers_of_two
+from truestep.rules._syntax.data.roles import Figure, figures, predicted, texts_in
+from truestep.syntax import Call, Context, Program, Suspicion, dotted, names_in
 
-_PERPLEXITY = re.compile(r"(?:^|_)(?:ppl|perplexity)(?:_|$)")
-_WORD = re.compile(r"(?<![a-z])(?:ppl|perplexity)(?![a-z])")
-"""A file without this has no perplexity."""
-_BITS = re.compile(r"log2|log\(2|\bbits?\b|\bbp[bcd]\b|base=2", re.IGNORECASE)
-_LOSS = re.compile(r"loss|nll|entropy|(?:^|_)ce(?:_|$)")
 _FALSE_NEGATIVE, _FALSE_POSITIVE = re.compile(r"^(?:fns?|false_neg\w*)$"), re.compile(r"^(?:fps?|false_pos\w*)$")
+_TRUE_POSITIVE, _TRUE_NEGATIVE = re.compile(r"^(?:tps?|true_pos\w*)$"), re.compile(r"^(?:tns?|true_neg\w*)$")
 _RECALL = re.compile(r"(?:^|_)(?:recalls?|sensitivity|tpr)(?:_|$)")
 _PRECISION = re.compile(r"(?:^|_)precisions?(?:_|$)")
 _OF_CLASSES = ("recall", "precision", "sensitivity", "tpr", "fn =", "fp =", "fns =", "fps =", "false_neg", "false_pos")
 """A file without these texts has no figure of classes."""
 _R2 = re.compile(r"(?:^|_)(?:r2|r_squared|r2_score)(?:_|$)")
+_TEACHER = re.compile(r"teacher|reference|oracle|expert|simulat|solver|truth|(?:^|_)ref(?:_|$)")
 _RIGHT = re.compile(r"(?:^|_)(?:right|correct\w*|hits?|acc|accuracy|match(?:es|ed)?)(?:_|$)")
 _UNEQUAL = tuple(
     f"sklearn.metrics.{name}"
@@ -37,14 +35,18 @@ _OF_SCORES = tuple(
 )
 """Functions that need the order of the scores, and get one threshold from decisions."""
 _SCORES = re.compile(r"(?:^|_)(?:p|probs?|probas?|scores?|logits?|preds?|outputs?|sigmoid)(?:_|$)|probabilit")
+_BALANCED = re.compile(r"(?<![a-z])balanced", re.IGNORECASE)
+"""The area under the curve of decisions is the balanced accuracy."""
+_NEAR = 5
+"""Lines around a statement outside of functions that are read with it."""
+_COUNTED = frozenset({"sum", "mean", "count_nonzero"})
 _CONVERTED = frozenset({"astype", "int", "long", "float", "double", "bool", "numpy", "cpu", "tolist", "flatten"})
 
 
 def wrong_formulas(program: Program) -> Iterator[Suspicion]:
     """Yield figures that their expression cannot be."""
     text = program.text.lower()
-    if _WORD.search(text):
-        yield from _power_of_two(program)
+    yield from powers_of_two(program)
     if any(word in text for word in _OF_CLASSES):
         yield from _false_counts(program)
         yield from _classes(program)
@@ -56,44 +58,6 @@ def wrong_formulas(program: Program) -> Iterator[Suspicion]:
         yield from _compared_with_itself(program)
 
 
-def _power_of_two(program: Program) -> Iterator[Suspicion]:
-    """Yield perplexities that are a power of two of a loss, in a file that measures no loss in bits."""
-    if _BITS.search(program.text):
-        return
-    for one in figures(program, _PERPLEXITY):
-        value = program.values.origin(one.value, one.context, one.order)[0]
-        exponent = _exponent_of_two(value, program)
-        if exponent is not None and any(_LOSS.search(name.lower()) for name in _texts(exponent)):
-            yield Suspicion(
-                value,
-                "the perplexity is a power of two of a loss in nats: it is too small",
-                "is 2 to the power of the loss",
-                f"take the exponential: `math.exp({ast.unparse(exponent)})`",
-            )
-
-
-def _exponent_of_two(node: ast.expr, program: Program) -> ast.expr | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return node.right if isinstance(node.left, ast.Constant) and node.left.value == 2 else None
-    call = program.call_at.get(node)
-    if call is None or not call.node.args:
-        return None
-    if call.method == "exp2":
-        return call.node.args[0]
-    two = call.node.args[0]
-    if call.method in ("pow", "power") and len(call.node.args) == 2 and isinstance(two, ast.Constant):
-        return call.node.args[1] if two.value == 2 else None
-    return None
-
-
-def _texts(node: ast.expr) -> Iterator[str]:
-    """Yield the names in an expression, and the texts that it is read by."""
-    yield from names_in(node)
-    for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str):
-            yield one.value
-
-
 def _false_counts(program: Program) -> Iterator[Suspicion]:
     """Yield false negatives that are counted as false positives are, and the other way round."""
     for pattern, name, of_predictions in (
@@ -102,7 +66,11 @@ def _false_counts(program: Program) -> Iterator[Suspicion]:
     ):
         for one in figures(program, pattern):
             sides = _sides(one, program)
-            if sides is not None and sides == {True: not of_predictions, False: of_predictions}:
+            positive = None if sides is None else _positive(one, sides[1], program)
+            if sides is None or positive is None:
+                continue
+            predictions = of_predictions is positive
+            if sides[0] == {True: not predictions, False: predictions}:
                 other = "false positives" if name == "false negatives" else "false negatives"
                 yield Suspicion(
                     one.value,
@@ -112,8 +80,23 @@ def _false_counts(program: Program) -> Iterator[Suspicion]:
                 )
 
 
-def _sides(one: Figure, program: Program) -> dict[bool, bool] | None:
-    """Return whether predictions (True) and labels (False) have the class in a count of both."""
+def _positive(one: Figure, kind: str, program: Program) -> bool | None:
+    """Return True if the true positives beside a count have its class, False if they do not; None if unknown."""
+    found = set()
+    for pattern, has in ((_TRUE_POSITIVE, True), (_TRUE_NEGATIVE, False)):
+        beside = [each for each in figures(program, pattern) if each.context.scope is one.context.scope]
+        if has and not beside:
+            return None
+        for each in beside:
+            sides = _sides(each, program)
+            if sides is None or sides[1] != kind or sides[0][True] is not sides[0][False]:
+                return None
+            found.add(sides[0][True] is has)
+    return found.pop() if len(found) == 1 else None
+
+
+def _sides(one: Figure, program: Program) -> tuple[dict[bool, bool], str] | None:
+    """Return whether predictions (True) and labels (False) have a class in a count of both, and its text."""
     for node in ast.walk(one.value):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.Mult):
             parts = [_has_class(part) for part in (node.left, node.right)]
@@ -124,7 +107,7 @@ def _sides(one: Figure, program: Program) -> dict[bool, bool] | None:
                 role = predicted(value, one.context, one.order, program)
                 if role is not None:
                     found[role] = has
-            return found if len(found) == 2 else None
+            return (found, parts[0][2]) if len(found) == 2 else None
     return None
 
 
@@ -192,10 +175,13 @@ def _rows_are_labels(key: str, one: Figure, program: Program) -> bool | None:
     found = set()
     for binding in program.values.bindings(key, one.context.scope) if key else ():
         call = program.call_at.get(binding.value) if binding.value is not None else None
-        if call is not None and call.name == "sklearn.metrics.confusion_matrix":
-            first = call.argument(0, "y_true")
-            role = None if first is None else predicted(first, call.context, call.order, program)
-            found.add(None if role is None else not role)
+        if call is not None and call.method in ("zeros", "zeros_like", "new_zeros"):
+            continue  # counted below
+        if call is None or call.name != "sklearn.metrics.confusion_matrix":
+            return None
+        first = call.argument(0, "y_true")
+        role = None if first is None else predicted(first, call.context, call.order, program)
+        found.add(None if role is None else not role)
     for binding in program.values.bindings(f"{key}[]", one.context.scope) if key else ():
         target = getattr(binding.node, "target", None)
         index = target.slice if isinstance(target, ast.Subscript) else None
@@ -214,14 +200,29 @@ def _spread_of_predictions(program: Program) -> Iterator[Suspicion]:
                 continue
             spread = program.values.origin(node.right, one.context, one.order)[0]
             centred = [each for each in ast.walk(spread) if _is_centred(each)]
-            roles = {predicted(each.left, one.context, one.order, program) for each in centred}  # type: ignore[attr-defined]
-            if roles == {True}:
+            guesses = {ast.unparse(each.left) for each in centred}  # type: ignore[attr-defined]
+            if len(guesses) == 1 and _differences(node.left, one, program) == guesses:
                 yield Suspicion(
                     node,
                     "the divisor of R2 is the spread of the predictions, not that of the labels",
                     "divides by the spread of the predictions",
                     "divide by the sum of squares of the labels around their mean",
                 )
+
+
+def _differences(node: ast.expr, one: Figure, program: Program) -> set[str]:
+    """Return the texts of the predictions that labels are subtracted from, or that are subtracted from labels."""
+    found = set()
+    for each in ast.walk(program.values.origin(node, one.context, one.order)[0]):
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub):
+            sides = {predicted(side, one.context, one.order, program): side for side in (each.left, each.right)}
+            if sides.keys() != {True, False}:
+                return set()
+            made = program.values.origin(sides[True], one.context, one.order)[0]
+            if any(_TEACHER.search(name.lower()) for name in (*texts_in(made), *texts_in(sides[True]))):
+                return set()
+            found.add(ast.unparse(sides[True]))
+    return found
 
 
 def _is_centred(node: ast.AST) -> bool:
@@ -257,8 +258,10 @@ def _ranked_by_decisions(program: Program) -> Iterator[Suspicion]:
         if call.name not in _OF_SCORES or call.unpacks or given is None:
             continue
         made = program.values.origin(_unconverted(given), call.context, call.order)[0]
-        decided = _decided(program.values.origin(_unconverted(made), call.context, call.order)[0])
-        if decided is not None and _is_score(decided, call.context, call.order, program):
+        decided = _decided(program.values.origin(_unconverted(made), call.context, call.order)[0], call, program)
+        if decided is None or _BALANCED.search(_around(call, program)):
+            continue
+        if _is_score(decided, call.context, call.order, program):
             yield Suspicion(
                 call.node,
                 f"`{call.method}` gets decisions in place of scores: its curve has one point",
@@ -267,9 +270,19 @@ def _ranked_by_decisions(program: Program) -> Iterator[Suspicion]:
             )
 
 
+def _around(call: Call, program: Program) -> str:
+    """Return the text of the function around a call, or of the lines around it."""
+    node = call.context.scope.node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        first, last = node.lineno - 1, node.end_lineno
+    else:
+        first, last = max(call.node.lineno - 1 - _NEAR, 0), call.node.lineno + _NEAR
+    return "\n".join(program.text.split("\n")[first:last])
+
+
 def _is_score(node: ast.expr, context: Context, order: int, program: Program) -> bool:
     """Return True for a value that is made of the result of a model, or has the name of scores."""
-    return bool(predicted(node, context, order, program)) or any(map(_SCORES.search, _texts(node)))
+    return bool(predicted(node, context, order, program)) or any(map(_SCORES.search, texts_in(node)))
 
 
 def _unconverted(node: ast.expr) -> ast.expr:
@@ -279,14 +292,26 @@ def _unconverted(node: ast.expr) -> ast.expr:
     return node
 
 
-def _decided(node: ast.expr) -> ast.expr | None:
-    """Return the value that is compared with a threshold, or rounded to a whole number; None for other values."""
+def _decided(node: ast.expr, call: Call, program: Program) -> ast.expr | None:
+    """Return scores that are compared with a threshold, or probabilities that are rounded to a whole number."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "round":
         given = [*node.args, *(word.value for word in node.keywords)]
-        return node.func.value if not given else given[0] if len(given) == 1 and _is_called_on_module(node) else None
+        rounded = node.func.value if not given else given[0] if len(given) == 1 and _is_called_on_module(node) else None
+        return rounded if rounded is not None and _is_probability(rounded, call, program) else None
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Gt | ast.GtE):
         return node.left
     return None
+
+
+def _is_probability(node: ast.expr, call: Call, program: Program) -> bool:
+    """Return True for the result of a sigmoid or softmax, and for a name of probabilities that is not calculated."""
+    made = _unconverted(program.values.origin(_unconverted(node), call.context, call.order)[0])
+    while isinstance(made, ast.Subscript):
+        made = made.value
+    if isinstance(made, ast.Call) and dotted(made.func).rpartition(".")[2] in ("sigmoid", "softmax", "expit"):
+        return True
+    calculated = isinstance(made, ast.BinOp) or (isinstance(made, ast.Call) and dotted(made.func).endswith("exp"))
+    return not calculated and "prob" in dotted(_unconverted(node)).lower()
 
 
 def _is_called_on_module(node: ast.Call) -> bool:
@@ -310,13 +335,32 @@ def _compared_with_itself(program: Program) -> Iterator[Suspicion]:
             if not _RIGHT.search(key.lower()):
                 continue
             for one in bindings:
-                for node in ast.walk(one.value) if one.how in ("=", "augmented") and one.value is not None else ():
-                    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
-                        sides = {ast.unparse(node.left), ast.unparse(node.comparators[0])}
-                        if len(sides) == 1 and dotted(node.left):
-                            yield Suspicion(
-                                node,
-                                f"`{sides.pop()}` is compared with itself, and always right",
-                                "is always true",
-                                "compare the predictions with the labels",
-                            )
+                node = None if one.value is None or one.how not in ("=", "augmented") else _only_comparison(one.value)
+                if node is not None and ast.unparse(node.left) == ast.unparse(node.comparators[0]):
+                    text = dotted(node.left)
+                    if text and not _RIGHT.search(text.lower()):
+                        yield Suspicion(
+                            node,
+                            f"`{text}` is compared with itself, and always right",
+                            "is always true",
+                            "compare the predictions with the labels",
+                        )
+
+
+def _only_comparison(node: ast.expr) -> ast.Compare | None:
+    """Return the comparison that a value is a count or a mean of, and nothing else; None for other values."""
+    counted = False
+    while isinstance(node, ast.Call):
+        called = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
+        owned = isinstance(node.func, ast.Attribute) and not _is_called_on_module(node)
+        if called not in _COUNTED and called not in _CONVERTED and called != "item":
+            return None
+        counted = counted or called in _COUNTED
+        if owned and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif node.args:
+            node = node.args[0]
+        else:
+            return None
+    found = counted and isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+    return node if found and isinstance(node, ast.Compare) else None

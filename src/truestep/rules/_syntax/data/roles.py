@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from truestep.syntax import Binding, Call, Context, Kind, Program, dotted, part_of
+from truestep.syntax import Binding, Call, Context, Kind, Program, dotted, names_in, part_of
 
 _PREDICTED = re.compile(r"(?:^|_)(?:pred\w*|outputs?|logits?|y_?hat|guess\w*|forecasts?|estimates?)(?:_|$)")
 _ACTUAL = re.compile(r"(?:^|_)(?:targets?|labels?|actuals?|truths?|gt|true|expected|gold)(?:_|$)|^y$")
@@ -95,6 +95,14 @@ def values_in(node: ast.AST) -> Iterator[str]:
         parts = [*ast.iter_child_nodes(node)]  # type: ignore[list-item]
     for part in parts:
         yield from values_in(part)
+
+
+def texts_in(node: ast.expr) -> Iterator[str]:
+    """Yield the names in an expression, and the texts that it is read by."""
+    yield from names_in(node)
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield one.value
 
 
 def _role(name: str, context: Context, order: int, program: Program, depth: int) -> bool | None:
