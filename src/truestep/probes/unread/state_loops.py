@@ -60,7 +60,8 @@ def state_loop(site: Site) -> StateLoop | None:
     kept = set().union(*(names for place, names in enumerate(parts) if place not in dropped))
     if not whole or not dropped or not kept or any(isinstance(one, ast.Starred) for one in call.args):
         return None
-    given = [*enumerate(call.args), *((one.arg or "", one.value) for one in call.keywords)]
+    given: list[tuple[int | str, ast.expr]] = [*enumerate(call.args)]
+    given += [(one.arg or "", one.value) for one in call.keywords]
     stored, states = _names(loop, ast.Store), list[tuple[str, int | str]]()
     for place, one in given:
         for part in one.elts if isinstance(one, ast.Tuple) else [one]:
@@ -122,8 +123,7 @@ def _has_other_source(value: ast.expr) -> bool:
 def _called(node: ast.AST) -> set[str]:
     """Return the last names of the functions that a part of the source calls."""
     called = [one.func for one in source.walk(node) if isinstance(one, ast.Call)]
-    names = (getattr(func, "attr", None) or getattr(func, "id", "") for func in called)
-    return set(names)
+    return {str(getattr(func, "attr", None) or getattr(func, "id", "")) for func in called}
 
 
 def _collects(node: ast.AST, made: set[str]) -> bool:
