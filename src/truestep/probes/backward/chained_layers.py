@@ -100,7 +100,7 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None, repeated: set[in
 
 
 def _look_for_repeats(scene: Scene, products: list[Any], site: Site | None, known: set[int]) -> None:
-    """Emit each layer whose calls all get a result that is joined with itself, and those that did before."""
+    """Emit each layer that gets a result joined with itself in all calls, and those that did before."""
     calls: dict[int, list[int]] = {}
     for layer in filter(None, (_layer(scene, node) for node in products)):
         calls.setdefault(layer.held.number, [layer.inputs]).append(_repeated(layer))

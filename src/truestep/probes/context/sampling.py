@@ -97,7 +97,7 @@ class Sampling:
 
         The time begins when the device of the tensor (None for the CPU) has finished its queued work: the wait of the
         first read is for work of the program. For tensors on the CPU it is the processor time of the thread: a wait for
-        a busy processor is no cost of reading, and a run on a busy machine reads as much as another one.
+        a busy processor does not count as a cost of reading, and a run on a busy machine reads as much as another one.
         """
         if tensor is None or tensor.is_cpu or not has_values(tensor):
             return Timed(self, time.thread_time)

@@ -174,7 +174,7 @@ class Expressions(ABC):
             self._run.mistaken("itself", node, self._path)
 
     def _found_itself(self, labels: Any, target: Any, hits: Value, node: ast.expr) -> None:
-        """Mark hits of neighbours of which the first is the sample itself; hand them on if there are no others."""
+        """Mark hits of neighbours that begin with the sample itself, or hand them on if it stands alone."""
         if not (self._is_tensor(labels) and self._is_tensor(target)) or labels.is_floating_point():
             return
         first, known = labels if labels.dim() == 1 else labels[:, 0], target.reshape(-1)

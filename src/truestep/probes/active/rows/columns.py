@@ -91,7 +91,7 @@ class TargetColumns:
         self._call: _Called | None = None
         self._seen: dict[int, _Seen] = {}
         self._done: set[int] = set()
-        """Models that were checked, or whose target is not a feature."""
+        """Models that were checked, or with a target that is not a feature."""
 
     def returned(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Keep the arguments of a call in training that has returned."""
