@@ -16,11 +16,15 @@ Pair = tuple[Tensor, Tensor]
 
 
 def paired(
-    turn: Callable[[Tensor, Tensor], Pair], back: Callable[[Tensor], Tensor] = lambda out: out
+    turn: Callable[[Tensor, Tensor], Pair],
+    back: Callable[[Tensor], Tensor] = lambda out: out,
+    *,
+    fits: bool = True,
 ) -> list[MapsPaired]:
     """Train on images and maps, of which every other batch is turned."""
     torch.manual_seed(0)
-    images, maps = torch.randn(12, 1, 8, 8), torch.randint(0, 3, (12, 8, 8))
+    maps = torch.randint(0, 3, (12, 8, 8))
+    images = (maps[:, None] if fits else torch.zeros(12, 1, 8, 8)) + 0.5 * torch.randn(12, 1, 8, 8)
     net = nn.Conv2d(1, 3, 3, padding=1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     with capture_events() as events:
@@ -63,4 +67,14 @@ def test_other_changes_are_not(turn: Callable[[Tensor, Tensor], Pair]) -> None:
 
 
 def test_results_that_are_turned_back_are_not() -> None:
-    assert paired(lambda x, y: (x.flip(-1), y), lambda out: out.flip(-1)) == []
+    backwards = torch.eye(8).flip(0)
+    for back in (
+        lambda out: out.flip(-1),
+        lambda out: out @ backwards,
+        lambda out: torch.stack(out.unbind(-1)[::-1], -1),
+    ):
+        assert paired(lambda x, y: (x.flip(-1), y), back) == []
+
+
+def test_maps_that_say_nothing_of_the_pixels_are_not() -> None:
+    assert paired(lambda x, y: (x.flip(-1), y), fits=False) == []

@@ -44,12 +44,3 @@ def test_a_target_that_is_a_feature_is_reported_where_it_is_made():
     assert finding.primary.site == made
     assert "feature 3" in finding.message
     assert [mark.site for mark in finding.related] == [LOSS, CALL]
-
-
-def test_targets_at_the_end_of_the_window_are_named_as_such():
-    made = Site("data.py", 5)
-    (finding,) = judge(TargetInInput, [MET, compared(column=42, window=6, reads=True, made=made)])
-    assert finding.message == "the targets of `model` are the last 6 steps of its input window"
-    assert "after the window" in finding.help
-    (finding,) = judge(TargetInInput, [MET, compared(column=69, window=1, reads=True)])
-    assert "the last step of" in finding.message

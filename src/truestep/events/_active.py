@@ -146,8 +146,6 @@ class TargetsCompared(Event):
     """Position of the token that is a target, minus the position of its output."""
     column: int | None = None
     """Number of the feature that is the target, scaled or shifted; None for tokens."""
-    window: int = 0
-    """Number of steps of the targets, if all of them are the last steps of a window; `column` begins them."""
     crossed: bool = False
     """Whether targets and outputs are in different orders: positions within sequences, and sequences within
     positions."""

@@ -29,7 +29,7 @@ class TargetInInput(Rule):
     Also reports a target of one number that is a feature of the input in every sampled batch, equal, scaled or shifted,
     if the model reads that feature, and the other features predict the target in part: a label left in the features, or
     a window that ends with its target. Of targets for three steps or more, the first one is compared with the last step
-    of the window: the targets begin one step too early. So are targets that all lie in the last steps of the window.
+    of the window: the targets begin one step too early. Several targets are at most half as many as the features.
 
     Why it matters
     --------------
@@ -54,8 +54,8 @@ class TargetInInput(Rule):
     ------------------
     A sequence autoencoder with a decoder that reads its encoder position by position, and a loss for the reconstruction
     of a single feature. Not reported: masked language models, in which targets are not in the input; autoencoders with
-    a summary of the sequence, or of several features, targets that the program takes from the window itself or that
-    are more than half of it, and series that repeat themselves; sequences that several arguments hold, of which one is
+    a summary of the sequence, or of several features; several targets of which most are features, or that are more
+    than half as many as the features, such as the next state; sequences that several arguments hold, of which one is
     read up to the position; tests of a memory with random features; and series without noise, which any
     feature predicts.
 
@@ -89,25 +89,16 @@ class TargetInInput(Rule):
             return
         name = run.model_name(event.model)
         if event.column is not None:
-            end = "the last step" if event.window == 1 else f"the last {event.window} steps"
             self.report(
                 event.made or event.loss,
-                f"the targets of `{name}` are {end} of its input window"
-                if event.window
-                else f"`{name}` reads its target, in feature {event.column} of its input",
+                f"`{name}` reads its target, in feature {event.column} of its input",
                 run=run,
                 label="makes the target"
                 if event.made
-                else "the target is a part of the input in every batch"
-                if event.window
                 else "the target is a feature, scaled or shifted, in every batch",
                 related=_also(event.loss if event.made else None, "the loss") + _also(event.site, "the call"),
-                cost="the loss falls to zero by a copy of one feature, which is not known when the model is used"
-                if not event.window
-                else "the loss falls to zero by a copy of the input, and nothing after the window is learned",
-                help="begin the targets at the step after the window"
-                if event.window
-                else "leave the target out of the features, or take a later value as target",
+                cost="the loss falls to zero by a copy of one feature, which is not known when the model is used",
+                help="leave the target out of the features, or take a later value as target",
                 unit="checks",
                 key=event.model,
             )

@@ -28,8 +28,8 @@ class TargetsOfOtherSamples(Rule):
     of some rows with the labels of the first ones.
 
     Compares images of the training, as the loader gives them and as the model reads them, with those of earlier sampled
-    steps. Reports at least three images that are flipped, rotated by a quarter or shifted exactly, while their targets,
-    a number for each pixel, stay as they are and are not symmetric.
+    steps. Reports at least three images that are flipped, rotated by a quarter or shifted exactly, while their maps of
+    classes stay as they are and explain the pixels of the image before the turn much better.
 
     Why it matters
     --------------
@@ -60,7 +60,8 @@ class TargetsOfOtherSamples(Rule):
     ------------------
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
     shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
-    made for each batch, images that are cropped or get noise as well, results that are turned back before the loss,
+    made for each batch, images that are cropped or get noise as well, results that an operation can turn back,
+    maps of numbers such as directions, models with several tensors or with layers that mix all places,
     targets that are the image itself, two parts of one table, tables of different length, and collate functions with
     effects outside of their batch.
 

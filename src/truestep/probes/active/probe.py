@@ -247,8 +247,6 @@ class ActiveProbe(Probe):
             self._pairing.differentiated(root, site, frame)
         with contextlib.suppress(Refused):
             self._selections.differentiated(site, frame)
-        with contextlib.suppress(Refused):
-            self._columns.differentiated(root, site, frame, self._pairing.calls)
 
     @sees
     def _read_rows(

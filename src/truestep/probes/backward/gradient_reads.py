@@ -9,13 +9,15 @@ from truestep import source
 from truestep.events import Site
 
 _CLEARING = ("zero_", "detach_", "fill_")
+_NORMS = ("clip_grad_norm_", "get_total_norm", "clip_grad_norm")
 
 
 def reads_gradients(site: Site | None) -> bool:
-    """Return True if the code around a line reads ``.grad`` of a tensor, other than to clear it.
+    """Return True if the code around a line reads ``.grad`` of a tensor, other than to clear it, or keeps its norm.
 
-    This is the innermost loop or function, and for a function also the code around its calls in the same file. Norms
-    that are logged after the loop of a window say nothing of the passes in it.
+    This is the innermost loop or function, and for a function also the code around its calls in the same file, each
+    with the functions of the file that it calls. Norms that are logged after the loop of a window say nothing of the
+    passes in it.
     """
     return site is not None and _reads(site.path, site.line)
 
@@ -23,9 +25,31 @@ def reads_gradients(site: Site | None) -> bool:
 @functools.lru_cache(maxsize=256)
 def _reads(path: str, line: int) -> bool:
     tree = source.parsed(path)
-    return tree is not None and any(
-        _is_read(node, parent) for around in _around(tree, line) for node, parent in _attributes(around)
+    if tree is None:
+        return False
+    blocks = _around(tree, line)
+    return any(_has_reads(block) for block in [*blocks, *_helpers(tree, blocks, line)])
+
+
+def _has_reads(block: ast.AST) -> bool:
+    return any(_is_read(node, parent) for node, parent in _attributes(block)) or any(
+        isinstance(child, ast.Call) and _name(child.func) in _NORMS
+        for parent in source.walk(block)
+        if not isinstance(parent, ast.Expr)  # a statement of its own: the norm is not kept
+        for child in ast.iter_child_nodes(parent)
     )
+
+
+def _helpers(tree: ast.Module, blocks: list[ast.AST], line: int) -> list[ast.AST]:
+    """Return the functions and methods of a file that blocks call, other than one that holds a line."""
+    called = {_name(node.func) for block in blocks for node in source.walk(block) if isinstance(node, ast.Call)}
+    return [
+        node
+        for node in source.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and node.name in called
+        and not node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
 
 
 def _around(tree: ast.Module, line: int) -> list[ast.AST]:

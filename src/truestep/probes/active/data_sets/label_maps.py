@@ -3,6 +3,10 @@
 Of each image that a step is trained on, a digest of its values in their places is kept, and one that is the same in
 any order. An image that comes again with the same map, and with its values in other places, is turned in each way that
 a flip, a rotation or a shift can have turned it. No image is kept, and no code of the program is called.
+
+Maps can be right for images in any position, or for upright ones: those of directions, of frequencies, of pages that a
+model turns upright. So maps are classes that explain the values of the image, pixel by pixel, and explain those of the
+turned one far less; and no operation that can turn an image is in the model or after it.
 """
 
 from __future__ import annotations
@@ -32,8 +36,23 @@ _LONGEST = 256
 _MOST_NODES = 64
 _FACTORS = (-7_046_029_254_386_353_131, -4_658_895_280_553_007_687)
 """Odd numbers without a pattern in their bits, as a hash of integers uses them."""
-_TURNING = ("Flip", "Rot90", "Roll", "Index", "Gather", "Take", "GridSampler")
-"""Operations after a model that can turn its result back."""
+_LEAST_FIT = 0.1
+"""Least share of the variance of an image that the classes of its map explain."""
+_OF_FIT = 0.6
+"""Largest part of that share that they explain of the turned image."""
+_MOST_INSIDE = 2_000
+_MIXING = (
+    "Flip", "Rot90", "Roll", "Index", "Gather", "Take", "GridSampler", "Stack",
+    "Mm", "Addmm", "Bmm", "Baddbmm", "Mv", "Addmv", "Scaled", "_Scaled", "_Trilinear", "Fft", "Sort",
+)  # fmt: skip
+"""Operations of a model that can turn its result."""
+_KEEPING = (
+    "View", "UnsafeView", "Reshape", "Alias", "Clone", "ToCopy", "Squeeze", "Unsqueeze", "Permute", "Transpose",
+    "Select", "Slice", "Expand", "Sigmoid", "Softmax", "LogSoftmax", "LogSigmoid", "Softplus", "Tanh", "Relu", "Exp",
+    "Log", "Clamp", "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Pow", "Mean", "Sum", "Convolution", "Upsample",
+    "torch::autograd::AccumulateGrad",
+)  # fmt: skip
+"""Operations after a model that cannot turn its result back: of each number, views, convolutions and sums."""
 
 
 class _Turn(NamedTuple):
@@ -103,7 +122,10 @@ class LabelMaps:
             return
         results = result if isinstance(result, tuple | list) else (result,)
         made = [one.grad_fn for one in results if type(one) is torch.Tensor and one.grad_fn is not None]
-        image = next((value for value in given if self._is_plain(value) and value.is_floating_point()), None)
+        tensors = [value for _, value in tensors_of(torch, given)]
+        image = tensors[0] if len(tensors) == 1 else None
+        if image is not None and not (self._is_plain(image) and image.is_floating_point()):
+            image = None
         last = frozenset(key_of(node) for node in made)
         self._call = None if image is None or image.requires_grad else _Called(model, site, Ref(image), last)
 
@@ -114,10 +136,11 @@ class LabelMaps:
         if call is None or image is None or not call.alone or not self._is_plain(target):
             return
         sides = _sides(image, target)
-        if not sides or not _is_direct(input.grad_fn, call.nodes):
+        if not sides or not _is_of_classes(target, sides) or not _is_direct(input.grad_fn, call.nodes):
             return
         with self._aside(), self._scene.sampling.timed(None):
             turned = self._note(image, target, sides)
+            turned = [] if turned and _is_mixing(input.grad_fn) else turned
             made = self._made(frame, image) if turned else None
         if turned:
             self._turned |= {label for label, _ in turned}
@@ -149,10 +172,19 @@ class LabelMaps:
                     self._known[key] = values[row]
             elif before != values[row] and contents[row] != own[row] and len(found) < _MOST_TURNED:
                 turn = _turn(torch, image[row : row + 1], before, sides)
-                one = label[row : row + 1]
-                if turn is not None and bool((turn.of(one, 2) != one).any()):
+                if turn is not None and self._is_of_the_other(image[row : row + 1], label[row : row + 1], turn, sides):
                     found.append((labels[row], turn.how))
         return found
+
+    def _is_of_the_other(self, image: Any, label: Any, turn: _Turn, sides: tuple[int, ...]) -> bool:
+        """Return True if the map of an image is that of the image before it was turned, not one that fits both."""
+        torch, other = self._scene.torch, turn.of(label, 2)
+        both = torch.unique(torch.stack([label.flatten(), other.flatten()]), dim=1)
+        if len({len(torch.unique(label)), len(torch.unique(other)), both.shape[1]}) == 1:
+            return False  # the same classes with other numbers, such as those of the left and of the right
+        first = _first(image, sides)
+        now, before = (_fit(torch, value, first, len(sides), label) for value in (image, turn.of(image, first)))
+        return before >= _LEAST_FIT and now <= _OF_FIT * before
 
     def _made(self, frame: FrameType, image: Any) -> Site | None:
         """Return the line that makes the images."""
@@ -247,8 +279,30 @@ def _turns(sides: tuple[int, ...]) -> Iterator[_Turn]:
             yield from (_Turn("shifted", (dim,), by) for by in range(1, sides[dim]))
 
 
+def _is_of_classes(target: Any, sides: tuple[int, ...]) -> bool:
+    """Return True for a map of classes, or a mask of one channel."""
+    if not target.is_floating_point():
+        return True
+    one = target.numel() == len(target) * _product(sides)
+    return one and bool(((target == 0) | (target == 1)).all())
+
+
+def _fit(torch: Any, image: Any, first: int, count: int, label: Any) -> float:
+    """Return the share of the variance of an image that the classes of a map explain, in its best channel."""
+    places = range(first, first + count)
+    others = [at for at in range(image.dim()) if at not in places]
+    values = image.double().permute(*others, *places).reshape(-1, label.shape[2:].numel())
+    if label.numel() != values.shape[1]:
+        return 0.0
+    codes = torch.unique(label.flatten(), return_inverse=True)[1]
+    hot = torch.nn.functional.one_hot(codes).double()
+    values = values - values.mean(1, keepdim=True)
+    between = ((values @ hot).square() / hot.sum(0)).sum(1)
+    return float((between / values.square().sum(1).clamp_min(1e-12)).max())
+
+
 def _is_direct(node: Any, wanted: frozenset[Any]) -> bool:
-    """Return True if the input of a loss is the result of a call, which no operation has turned back."""
+    """Return True if the input of a loss is the result of a call, which no operation can have turned back."""
     if node is None:
         return False
     reached, seen, queue = False, {key_of(node)}, [node]
@@ -257,10 +311,24 @@ def _is_direct(node: Any, wanted: frozenset[Any]) -> bool:
         if key_of(one) in wanted:
             reached = True
             continue
-        if str(one.name()).startswith(_TURNING) or len(seen) > _MOST_NODES:
+        if not str(one.name()).startswith(_KEEPING) or len(seen) > _MOST_NODES:
             return False
         for following, _ in one.next_functions:
             if following is not None and key_of(following) not in seen:
                 seen.add(key_of(following))
                 queue.append(following)
     return reached
+
+
+def _is_mixing(node: Any) -> bool:
+    """Return True if an operation that can turn images made a result, or too many operations did."""
+    seen, queue = {key_of(node)}, [node]
+    while queue:
+        one = queue.pop()
+        if str(one.name()).startswith(_MIXING) or len(seen) > _MOST_INSIDE:
+            return True
+        for following, _ in one.next_functions:
+            if following is not None and key_of(following) not in seen:
+                seen.add(key_of(following))
+                queue.append(following)
+    return False

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from truestep import source
 from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
-from truestep.probes.active.rows.written import differences_of
 from truestep.probes.active.trial import Trial, own
-from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.copies.call import Call, Path, called
 from truestep.probes.copies.objects import Refused, copy_of
-from truestep.probes.variables.origins import loss_made_at, made_at, stored_by, target_made_at
+from truestep.probes.variables.origins import target_made_at
 from truestep.seams.refs import Ref
-
-if TYPE_CHECKING:
-    from truestep.probes.active.rows.calls import Calls
 
 _SEED = 3_456_711
 _LARGEST = 1 << 18
@@ -39,9 +32,6 @@ _INFORMED = 0.1
 _DETERMINED = 0.98
 _MOST_ROWS = 512
 _RIDGE = 1e-6
-_LEAST_WINDOW = 3
-_ROUNDING = 1e-5
-_MOST_TENSORS = 200
 
 
 @dataclass(slots=True)
@@ -52,8 +42,6 @@ class _Called:
     model: int
     call: Call
     site: Site | None
-    places: dict[Path, int]
-    """Addresses of the memory of its arguments."""
 
 
 @dataclass(slots=True)
@@ -65,8 +53,6 @@ class _Seen:
     """Feature to its change for a change of the target by one."""
     of: int = 0
     """Number of the target among several."""
-    steps: int = 0
-    """Number of steps of the targets, if they are the last ones of the window; else 0."""
     rows: list[tuple[Any, Any]] = field(default_factory=list)
     """Features and targets of each batch."""
 
@@ -75,7 +61,7 @@ class TargetColumns:
     """Emits `TargetsCompared` for a target that is a feature, scaled or shifted.
 
     Of several targets of each row, as of the next hours, a few must be features: most of them are in a reconstruction.
-    All targets can be the last steps of a window, if they are at most half of it and the program holds them apart.
+    They are at most half as many as the features: more are the next state, or begin with the known one.
 
     Data of such a target by chance or on purpose are excluded by the other features: they predict the target in part,
     neither not at all, as in a test of a memory, nor fully, as in a series without noise.
@@ -103,62 +89,19 @@ class TargetColumns:
             with self._aside():
                 call = called(module, frame)
                 if _tables(call, torch):
-                    places = {path: _place(value) for path, value in call.tensors(torch).items() if has_values(value)}
-                    kept = Call(own(call.args, torch), own(call.kwargs, torch))
-                    self._call = _Called(Ref(module), model, kept, site, places)
+                    self._call = _Called(Ref(module), model, Call(own(call.args, torch), own(call.kwargs, torch)), site)
         except Refused:
             return
 
     def computed(self, site: Site | None, frame: FrameType, target: Any) -> None:
         """Handle a loss of training."""
         made, self._call = self._call, None
-        if made is not None and _LEAST_ROWS <= target.numel() <= _LARGEST and _are_targets(target):
-            self._examine(made, site, frame, target)
-
-    def differentiated(self, root: Any, site: Site | None, frame: FrameType | None, calls: Calls) -> None:
-        """Handle the backward pass of a loss that is written by hand: its targets are in a variable, not in a call.
-
-        Args:
-            root: the operation that made the loss.
-            site: line of the backward pass.
-            frame: the frame that called it.
-            calls: the calls of models of the step.
-        """
-        made, self._call = self._call, None
-        if made is None or root is None or frame is None:
+        if made is None or not _LEAST_ROWS <= target.numel() <= _LARGEST or not _are_targets(target):
             return
-        torch = self._scene.torch
-        with self._aside():
-            differences = list(differences_of(self._scene, calls, root))
-            for holder in self._scene.sites.users(frame) if differences else ():
-                held: list[tuple[str, Any]] = list(variables(holder).items())[:_MOST_TENSORS]
-                for name, value in held:
-                    if type(value) is not torch.Tensor or value.requires_grad or not has_values(value):
-                        continue
-                    if not _LEAST_ROWS <= value.numel() <= _LARGEST or not _are_targets(value):
-                        continue
-                    if not any(_is_of(value, one) for one in differences):
-                        continue
-                    line = made_at(self._scene, holder, name)
-                    self._examine(made, loss_made_at(self._scene, frame, site), frame, value, line=line, whole=False)
-                    return
-
-    def _examine(
-        self,
-        made: _Called,
-        site: Site | None,
-        frame: FrameType,
-        target: Any,
-        *,
-        line: Site | None = None,
-        whole: bool = True,
-    ) -> None:
-        """Compare a target with the features; with the end of a window only, unless ``whole`` is True."""
         try:
             with self._aside():
                 steps = target.shape[1] if target.dim() == 3 else 0
-                values = target.detach().reshape(len(target), -1).double().cpu()
-                at = self._compare(made, values, steps, target, frame, whole=whole)
+                at = self._compare(made, target.detach().reshape(len(target), -1).double().cpu(), steps)
                 seen, module = self._seen.get(made.model), made.module()
                 if at is None or seen is None or module is None:
                     return
@@ -166,35 +109,30 @@ class TargetColumns:
                 del self._seen[made.model]
                 with restored_states.kept(self._scene.torch):
                     reads = self._reads(Trial(self._scene, copy_of(module, self._scene), made.call), seen.path, at)
-                line = line or target_made_at(self._scene, frame, site)
+                line = target_made_at(self._scene, frame, site)
         except Refused as refused:
             self._done.add(made.model)
             self._scene.emit(CheckSkipped(check="targets", reason=f"the model was not checked: {refused}"))
             return
         if reads:
-            event = TargetsCompared(
-                model=made.model, column=at, reads=True, window=seen.steps, site=made.site, loss=site, made=line
+            self._scene.emit(
+                TargetsCompared(model=made.model, column=at, reads=True, site=made.site, loss=site, made=line)
             )
-            self._scene.emit(event)
 
-    def _compare(
-        self, made: _Called, target: Any, steps: int, given: Any, frame: FrameType, *, whole: bool
-    ) -> int | None:
+    def _compare(self, made: _Called, target: Any, steps: int) -> int | None:
         """Return the feature that is the target, after enough batches; each of several steps has its own columns."""
         torch, model = self._scene.torch, made.model
         tables, seen = _tables(made.call, torch), self._seen.get(model)
         if seen is None:
             known = [(path, table) for path, table in tables.items() if len(table) == len(target)]
-            seen = self._end_of_window(made, known, target, steps, given, frame, whole=whole)
+            if (
+                target.shape[1] > 1
+            ):  # a state like the input, a rollout from it: several targets are features on purpose
+                known = [(path, table) for path, table in known if 2 * target.shape[1] <= table.shape[1]]
             found = (
                 (path, _next_window(table, target, steps) if steps else _first(table, target)) for path, table in known
             )
-            if seen is None and whole:
-                seen = next((_Seen(path, slopes, of=of) for path, (slopes, of) in found if slopes), None)
-        elif seen.steps:
-            known = [(seen.path, tables[seen.path])] if seen.path in tables else []
-            again = self._end_of_window(made, known, target, steps, given, frame, whole=whole)
-            seen = _Seen(seen.path, seen.slopes, 0, seen.steps, seen.rows) if again is not None else None
+            seen = next((_Seen(path, slopes, of=of) for path, (slopes, of) in found if slopes), None)
         elif seen.path in tables and len(tables[seen.path]) == len(target) and seen.of < target.shape[1]:
             slopes = _slopes(tables[seen.path], target[:, seen.of])
             same = {
@@ -202,7 +140,7 @@ class TargetColumns:
                 for at, slope in seen.slopes.items()
                 if at in slopes and abs(slopes[at] - slope) <= _OF_SLOPE * abs(slope)
             }
-            seen = _Seen(seen.path, same, seen.of, 0, seen.rows) if same else None
+            seen = _Seen(seen.path, same, seen.of, seen.rows) if same else None
         if seen is None or len(seen.rows) == _MOST_STEPS:
             self._done.add(model)
             self._seen.pop(model, None)
@@ -213,65 +151,13 @@ class TargetColumns:
             return None
         return min(seen.slopes) if self._is_leak(seen) else None
 
-    def _end_of_window(
-        self,
-        made: _Called,
-        tables: list[tuple[Path, Any]],
-        target: Any,
-        steps: int,
-        given: Any,
-        frame: FrameType,
-        *,
-        whole: bool,
-    ) -> _Seen | None:
-        """Return the place of several targets that are the last steps of a window, at most half of it.
-
-        Targets that the program cuts out of the window itself are those of a reconstruction.
-        """
-        for path, table in tables:
-            window = made.call.tensors(self._scene.torch)[path]
-            shape = (window.shape[1], window.shape[2] if window.dim() == 3 else 1) if window.dim() < 4 else (0, 0)
-            if shape[0] < _LEAST_WINDOW or len(table) != len(target):
-                continue
-            sizes = [(steps, target.shape[1] // steps)] if steps else [(1, target.shape[1]), (target.shape[1], 1)]
-            for ahead, wide in sizes:
-                if whole and ahead * wide == 1:  # a feature like any other
-                    continue
-                at = _last_steps(table, target, shape, ahead, wide) if 2 * ahead <= shape[0] else None
-                if at is not None and not self._is_cut_out(given, made.places.get(path, 0), frame):
-                    return _Seen(path, {at: 1.0}, 0, ahead)
-        return None
-
-    def _is_cut_out(self, target: Any, place: int, frame: FrameType) -> bool:
-        """Return True if targets are a view of the window, or a statement takes them from it."""
-        if _place(target) == place:
-            return True
-        kind = self._scene.torch.Tensor
-        for holder in self._scene.sites.users(frame):
-            held = variables(holder)
-            tensors = {name: value for name, value in held.items() if type(value) is kind and has_values(value)}
-            names = [name for name, value in tensors.items() if _place(value) == place]
-            for statement in (stored_by(holder, name) for name, value in held.items() if value is target):
-                if isinstance(statement, ast.Assign) and any(
-                    isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names
-                    for node in source.walk(statement.value)
-                ):
-                    return True
-        return False
-
     def _is_leak(self, seen: _Seen) -> bool:
-        """Return True if the other features predict the target of later batches in part.
-
-        The end of a window can be predicted wholly: it is a leak all the same, unless the series repeats itself.
-        """
+        """Return True if the other features predict the target of later batches in part."""
         torch = self._scene.torch
         if len({table.shape[1] for table, _ in seen.rows}) != 1:
             return False
         table, target = torch.cat([one for one, _ in seen.rows]), torch.cat([one for _, one in seen.rows])
-        equal = _slopes(table, target)
-        if seen.steps and len(equal) > 1:
-            return False
-        other = [at for at in range(table.shape[1]) if at not in equal]
+        other = [at for at in range(table.shape[1]) if at not in _slopes(table, target)]
         half = min(len(table) // 2, _MOST_ROWS)
         table, target = table[: 2 * half, other], target[: 2 * half]
         if not other or half < 2 * _LEAST_ROWS or not target[half:].var() > 0:
@@ -291,7 +177,7 @@ class TargetColumns:
         linear, nearest = (
             1 - float((guess - target[half:]).square().mean() / target[half:].var()) for guess in guesses
         )
-        return linear > _INFORMED and (bool(seen.steps) or max(linear, nearest) < _DETERMINED)
+        return linear > _INFORMED and max(linear, nearest) < _DETERMINED
 
     def _reads(self, trial: Trial, path: Path, at: int) -> bool:
         """Return True if the result of a copy depends on a feature."""
@@ -343,42 +229,6 @@ def _next_window(table: Any, targets: Any, steps: int) -> tuple[dict[int, float]
     first = steps > 2 and last > 0 and found.keys() == set(range(wide))
     same = first and all(abs(found[of].get(last + of, 0.0) - 1) <= _OF_SLOPE for of in range(wide))
     return ({last: found[0][last]}, 0) if same else ({}, 0)
-
-
-def _last_steps(table: Any, target: Any, shape: tuple[int, int], ahead: int, wide: int) -> int | None:
-    """Return the first feature of the last steps of a window, if they equal the targets.
-
-    Args:
-        table: the windows, as tables.
-        target: the targets, as a table.
-        shape: steps and features of a window.
-        ahead: steps of the targets.
-        wide: features of the targets: all of those of the window, or one.
-    """
-    length, features = shape
-    if wide not in (1, features):
-        return None
-    ends = table.reshape(len(table), length, features)[:, length - ahead :]
-    wanted = target.reshape(len(table), ahead, wide)
-    for column in range(features if wide == 1 else 1):
-        if bool((ends[:, :, column : column + wide] == wanted).all()):
-            return (length - ahead) * features + column
-    return None
-
-
-def _place(value: Any) -> int:
-    """Return the address of the memory of a tensor."""
-    return int(value.untyped_storage().data_ptr())
-
-
-def _is_of(value: Any, difference: tuple[Any, Any]) -> bool:
-    """Return True if a tensor is the target of a difference with a result, up to rounding."""
-    result, rest = difference
-    if value.numel() != rest.numel() or len(value) != len(rest):
-        return False
-    value = value.detach().reshape(rest.shape).to(rest)
-    size = float(rest.abs().max()) + float(result.abs().max()) + 1e-12
-    return min(float((result + sign * rest - value).abs().max()) for sign in (1, -1)) <= _ROUNDING * size
 
 
 def _slopes(table: Any, target: Any) -> dict[int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from truestep.probes.active.rows.orders import compare
+from truestep.probes.active.rows.orders import codes_of, compare
 from truestep.probes.active.rows.tables import differ
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.arrays import Held, as_tensor, shape_of
@@ -84,15 +84,15 @@ class Pairs:
         torch, rows = self._scene.torch, len(given)
         if bool((given[1:] >= given[:-1]).all()) or bool((column[1:] >= column[:-1]).all()):
             return False  # numbers of samples, made for each batch
-        codes = torch.unique(column, dim=0, return_inverse=True, return_counts=True)
-        among = torch.unique(given, dim=0)
-        if len(among) < 2 or not bool(torch.isin(among, codes[0]).all()):
+        own, other = codes_of(torch, column, given)  # whole rows: a turned image has the numbers of its row as well
+        among = torch.unique(other)
+        if len(among) < 2 or not bool(torch.isin(among, own).all()):
             return False
-        share = float((codes[2].double() / len(column)).square().sum())
+        share = float((torch.bincount(own).double() / len(column)).square().sum())
         if rows * math.log(share) + math.log(len(column)) > _LOG_CHANCE:
             return False
-        if differ(torch, codes[1]):
-            return 2 * len(among) > rows and bool(torch.isin(given, column).all())
+        if differ(torch, own):
+            return 2 * len(among) > rows
         if len(column) * rows * column.shape[1] <= _MOST_COMPARED:
             slices = column.unfold(0, rows, 1).transpose(1, 2)
             if bool((slices == given).flatten(1).all(1).any()):

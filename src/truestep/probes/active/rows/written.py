@@ -63,28 +63,6 @@ def targets_of(scene: Scene, calls: Calls, root: Any) -> Iterator[Written]:
         queue += [following for following, _ in node.next_functions if following is not None]
 
 
-def differences_of(scene: Scene, calls: Calls, root: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the results of models in the graph of a loss with their differences to a target, as tables."""
-    seen: set[Node] = set()
-    queue, count = [root], 0
-    last = {node for made in calls.kept for node in made.nodes}
-    while queue and len(seen) < _MOST_NODES and count < _MOST_TARGETS:
-        node = queue.pop(0)
-        key = key_of(node)
-        if key in seen or key in last:
-            continue
-        seen.add(key)
-        below = [following for following, _ in node.next_functions if following is not None]
-        queue += below
-        difference, edge = _difference(scene, node, below)
-        value = None if edge is None else _result(scene, calls, *edge)
-        if value is not None and difference.dim() and len(difference) == len(value):
-            table = sampled(scene, difference, len(difference))
-            if table.shape == value.shape and difference.numel() == table.numel():
-                count += 1
-                yield value, table
-
-
 def _difference(scene: Scene, node: Any, below: list[Any]) -> tuple[Any, Any]:
     """Return the difference that an operation squares, and the one operand with a graph; None for another operation."""
     name = str(node.name())
