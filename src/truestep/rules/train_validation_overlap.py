@@ -107,8 +107,8 @@ class TrainValidationOverlap(Rule):
     on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported: equal ones,
     those of all rows, a part that is within the training or has all of it, selections that are not used with the same
     variables and arguments, two stretches from the first row, stretches of rows in common as before the first window of
-    a series, a validation that is taken out of the test later or under another name, indices that do not select from the
-    same variable, and names that tell more, such as ``test_users``.
+    a series, a validation that is taken out of the test later or under another name, indices that do not select from
+    the same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------

@@ -54,14 +54,22 @@ def is_used(paths: Iterable[str], written: str) -> bool:
     return any(leaf_of(written) in _used(path) for path in paths)
 
 
-def tables_of(paths: Iterable[str], written: Iterable[str]) -> set[str]:
-    """Return the source of all that files select from by a selection, by any of its names.
+def are_of_equal_tables(frame: FrameType, one: set[str], other: set[str]) -> bool:
+    """Return True if two selections select from the same variables, in the function of a frame or else in its file.
 
-    These are variables with an index, and the other arguments of calls, constants among them; of a call without any,
-    its function; and the variable of a loop over several selections.
+    Their tables are variables with an index, and the other arguments of calls, constants among them; of a call without
+    any, its function; and the variable of a loop over several selections.
+
+    Args:
+        frame: the frame.
+        one: the names of a selection.
+        other: the names of the other one.
     """
-    leaves = {leaf_of(one) for one in written}
-    return {table for path in paths for leaf, table in _tables(path) if leaf in leaves}
+    for pairs in (_tables_in(scope_of(frame.f_code)), _tables(frame.f_code.co_filename)):
+        first, second = ({table for leaf, table in pairs if leaf in set(map(leaf_of, each))} for each in (one, other))
+        if first and second:
+            return first == second
+    return False
 
 
 def are_taken_apart(paths: Iterable[str], one: str, other: str) -> bool:
@@ -85,8 +93,12 @@ def _used(path: str) -> set[str]:
 
 @functools.lru_cache(maxsize=64)
 def _tables(path: str) -> list[tuple[str, str]]:
+    return _tables_in(source.walk(source.parsed(path) or ast.Module([], [])))
+
+
+def _tables_in(nodes: Iterable[ast.AST]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+    for node in nodes:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             found.append((_leaf(_first(node.slice)), ast.unparse(node.value)))
         elif isinstance(node, ast.Call) and _called(node) not in _COUNTING | _TAKING_OUT:

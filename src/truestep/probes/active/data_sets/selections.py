@@ -13,7 +13,7 @@ from typing import Any
 from truestep.events import SelectionsShared, Site
 from truestep.probes.context.guards import guards
 from truestep.probes.context.scene import Scene
-from truestep.probes.variables.selected import are_taken_apart, is_used, selected_from, tables_of
+from truestep.probes.variables.selected import are_of_equal_tables, are_taken_apart, is_used, selected_from
 from truestep.probes.variables.selections import Selection, families, held_selections, of_rows, places_of
 
 _MOST_LINES = 4
@@ -91,8 +91,7 @@ class Selections:
             return False
         if are_taken_apart(paths, one.written, other.written) or are_taken_apart(paths, one.name, other.name):
             return False
-        tables, others = (tables_of(paths, {each.written, each.name}) for each in (one, other))
-        if not tables or tables != others:
+        if not are_of_equal_tables(holder, {one.written, one.name}, {other.written, other.name}):
             return False
         if not masks and not (of_rows(one) and of_rows(other)):
             return False
