@@ -46,7 +46,8 @@ COPIED = ("test_dl = DataLoader(TensorDataset(X_te, y_te)", "test_dl = DataLoade
 def found(tmp_path, old, new):
     path = tmp_path / "program.py"
     assert old in PROGRAM
-    path.write_text(PROGRAM.replace(old, new))
+    text = PROGRAM.replace(old, new)
+    path.write_text(text.replace("(net, dl)", "(net, test_dl)") if "in test_dl" in text else text)
     with capture_events() as events:
         runpy.run_path(str(path), run_name="__main__")
     tests = [(one.name, one.part) for one in events if isinstance(one, FigureOfTest)]
@@ -64,8 +65,9 @@ def test_a_loader_of_the_test_with_the_arrays_of_the_validation_is_read(tmp_path
         (COPIED[0] + ", batch_size=25)", "test_dl = val_dl"),
         (COPIED[0], "held_dl = test_dl = DataLoader(TensorDataset(X_te, y_te)"),
         (COPIED[0], "test_dl = DataLoader(TensorDataset(x[150:], y_te)"),
+        ("x, y in dl) / len(dl.dataset)\n", "x, y in test_dl) / len(test_dl.dataset)\n"),
     ],
-    ids=["healthy", "one-loader", "two-names", "a-slice"],
+    ids=["healthy", "one-loader", "two-names", "a-slice", "a-parameter"],
 )
 def test_other_loaders_are_not(tmp_path, old, new):
     assert found(tmp_path, old, new)[0] == []

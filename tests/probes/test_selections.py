@@ -60,6 +60,7 @@ def in_variables(weights: Any) -> None:
 def in_a_tuple(weights: Any) -> None:
     masks = parts()
     step(weights, masks[0])
+    accuracy(weights, masks[1])
     accuracy(weights, masks[2])
 
 
@@ -196,10 +197,26 @@ def of_values(weights: Any) -> None:
     accuracy(weights, items["test"])
 
 
+def of_two_tables(weights: Any) -> None:
+    train_mask, val_mask, test_mask = parts()
+    spring, autumn = X, X + 1
+    step(weights, train_mask)
+    print(spring[val_mask].sum(), autumn[test_mask].sum())
+
+
+def from_the_first_row(weights: Any) -> None:
+    train_idx, val_idx, test_idx = ORDER[:40], torch.arange(60), torch.arange(90)
+    step(weights, train_idx)
+    accuracy(weights, val_idx)
+    accuracy(weights, test_idx)
+
+
 @pytest.mark.parametrize(
     "program",
     [
         right,
+        of_two_tables,
+        from_the_first_row,
         one_mask_under_two_names,
         taken_out_later,
         held_without,

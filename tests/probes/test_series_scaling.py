@@ -111,6 +111,13 @@ def test_recordings_that_are_scaled_one_by_one_are_quiet():
     assert run(Cut(torch.cat([one, two])), Cut(three), Cut(four)) == []
 
 
+def test_the_series_of_the_training_in_another_form_is_quiet():
+    x = scaled(raw(steps=500), raw(steps=500))
+    permuted = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))]
+    for form in (-x, 2 * x, x.flip(0), permuted):
+        assert run(Cut(x), Cut(form)) == []
+
+
 def test_waves_of_whole_periods_and_hours_have_exact_means_in_every_part():
     wave = torch.sin(torch.arange(900) * 2 * math.pi / 50)[:, None] * 3 + 7
     hours = (torch.arange(900) % 24).float()[:, None].expand(-1, 3)

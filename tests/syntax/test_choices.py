@@ -104,6 +104,29 @@ HEALTHY = {
     "    thr = best_threshold(y, p)\n    return f1_score(y, p > thr)\nevaluate(model, val_loader)",
     "parts-in-a-loop": "for part, (x, y) in {'val': val, 'test': test}.items():\n    p = predict(model, x)\n"
     "    thr = best_threshold(y, p)\n    print(part, f1_score(y, p > thr))",
+    "equal-error-rate": PARTS + "fpr, tpr, ths = roc_curve(y_test, p_test)\n"
+    "i = np.nanargmin(np.abs(1 - tpr - fpr))\nthr = ths[i]\n" + FIGURE,
+    "at-a-level": PARTS + "fpr, tpr, ths = roc_curve(y_test, p_test)\nthr = ths[np.argmax(tpr >= 0.95)]\n" + FIGURE,
+    "at-a-given-level": PARTS + "thr = find_threshold(y_test, p_test, 0.95)\n" + FIGURE,
+    "largest-at-a-level": PARTS + "prec, rec, ths = precision_recall_curve(y_test, p_test)\n"
+    "k = np.argmax(prec * (rec >= 0.9)) - 1\nthr = ths[k]\n" + FIGURE,
+    "rank-correlation": PARTS + "tau = kendall_tau(y_test, p_test)\nprint(significance(y_test, p_test, tau))",
+    "worst-group": PARTS + "worst = min(range(4), key=lambda g: accuracy(p_test[g_test == g], y_test[g_test == g]))\n"
+    "print(report(p_test, y_test, worst))",
+    "largest-loss": PARTS + "shown = max(rows, key=lambda k: loss_of(p_test[k], y_test[k]))\n"
+    "print(around(p_test, y_test, shown))",
+    "least-gain": PARTS + "found = min(grid, key=lambda t: accuracy(p_test > t, y_test))\n"
+    "print(f1_score(y_test, p_test > found))",
+    "first-below-a-level": PARTS + "for t in grid:\n    if accuracy(y_test, p_test > t) < 0.5:\n"
+    "        thr = t\n" + FIGURE,
+    "hold-out-part": "thr = best_threshold(y_hold, score(x_hold, test_transform))\n"
+    "print(f1_score(y_test, p_test > thr), x_val)",
+    "scale-and-shift": PARTS + "scale, shift = fit_scale_shift(p_test, y_test)\n"
+    "print(rmse(scale * p_test + shift, y_test))",
+    "degrees": PARTS + "temperature, seen = to_temperature(p_test, y_test)\nprint(mae(temperature, y_test))",
+    "decomposition": PARTS + "iso = IsotonicRegression().fit(p_test, y_test)\n"
+    "print('MCB', whole - brier(y_test, iso.predict(p_test)))",
+    "weights-of-samples": PARTS + "w = fit_weights(x_test, known_test)\nprint(accuracy(p_test, y_test, w))",
     "given-threshold": PARTS + "thr = 0.5\n" + FIGURE + "report = f1_at_threshold(y_test, p_test, thr)",
     "a-figure-named-threshold": PARTS + "threshold_f1 = f1_at(y_test, p_test)\n"
     "print(compare(y_test, p_test, threshold_f1))",

@@ -67,7 +67,8 @@ class ScaledWithEvaluationData(Rule):
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence.
     Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
-    rows of a table or 100 steps of a series, columns of few different values, series that repeat without noise or are
+    rows of a table or 100 steps of a series, series with as many steps as that of the training, or from a function that
+    scales others, too, columns of few different values, series that repeat without noise or are
     symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
     tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
     scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.accounts.samples import CLEAN, Evaluation
+from truestep.accounts.samples import CLEAN
 from truestep.events import (
     CheckSkipped,
     Event,
@@ -21,34 +21,26 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
-from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
+from truestep.rules._loader_names import is_held_out
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._shared_rows import (
+    LEAST_CLEAN,
+    LEAST_SAMPLES,
+    LEAST_WHOLE,
+    LEAST_WHOLE_SHARE,
+    has_copies,
+    is_clean,
+    is_mixed,
+    is_shared,
+    is_table_again,
+    is_the_training,
+    is_trained_on,
+    is_trained_on_by_name,
+    leaks,
+)
 from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
 
-_LEAST_SHARED = 10
-_LEAST_SHARE = 0.1
-"""Least fraction of evaluation samples that were trained on, compared by index."""
-_LEAST_EQUAL_SHARE = 0.2
-"""The same, compared by value: a few equal samples are normal."""
-_LEAST_COPIES = 0.05
-"""The same for rows of measured numbers, where the training has rows several times."""
-_LEAST_OTHERS = 3
-_LEAST_OTHER_SHARE = 0.02
-"""Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
-_LEAST_SAMPLES = 20
-_LEAST_STRETCH = 4
-"""Least number of rows of a stretch on average, if two parts have stretches of rows in common."""
-_CHANCE = 10
-"""Shared samples must be at least this many times the number expected by chance."""
-_LEAST_WHOLE_SHARE = 0.8
-_LEAST_WHOLE = 64
-"""Fewer samples are a batch that a model is tried on."""
-"""Least share, estimated from some steps, at which all rows of an evaluation count as trained on."""
-_SURE = 400
-"""Number of hits to expect from which the share within one table is an estimate to rely on."""
-_LEAST_CLEAN = 0.2
-"""Least size of a clean evaluation, as a part of another one, to be more than a few points for a picture."""
 _NOWHERE = Site("", 0)
 _COMPARED = Condition(
     SamplesShared.absent,
@@ -113,9 +105,10 @@ class TrainValidationOverlap(Rule):
     with a new model each, folds that begin with the same weights, splits in the order of time, samples that repeat
     naturally, and every run with another evaluation on samples that could not be compared, or that were never trained
     on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported: equal ones,
-    those of all rows, a part that is within the training, stretches of rows in common as before the first window of a
-    series, a validation that is taken out of the test later or under another name, indices that do not select from the
-    same variable, and names that tell more, such as ``test_users``.
+    those of all rows, a part that is within the training or has all of it, selections that are not used with the same
+    variables and arguments, two stretches from the first row, stretches of rows in common as before the first window of
+    a series, a validation that is taken out of the test later or under another name, indices that do not select from
+    the same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------
@@ -163,7 +156,7 @@ class TrainValidationOverlap(Rule):
         if not _COMPARED.holds(run) and self._skipped:
             return self._skipped
         samples = run.samples
-        trained = [site for site, one in samples.evaluations.items() if _is_trained_on(one)]
+        trained = [site for site, one in samples.evaluations.items() if is_trained_on(one)]
         meant = any(samples.is_seldom(site) for site in (*trained, *samples.once_trained))
         return super().unobserved(run) or ("an evaluation on training samples, which can be meant" if meant else "")
 
@@ -180,7 +173,7 @@ class TrainValidationOverlap(Rule):
                     self._folds.setdefault(made, []).append(event)
                 self._compared[event.loader] = event
                 self._trained |= set(event.trained)
-                if _leaks(event) or _is_held_out(event, run):
+                if leaks(event) or is_trained_on_by_name(event, run):
                     self._leaking.setdefault(event.loader, event)
             case ModelCalled() if self._stepped and (not event.tracked or event.loader is not None):
                 self._called.add(event.loader)
@@ -197,7 +190,7 @@ class TrainValidationOverlap(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         known = self._compared.keys() | self._trained
-        clean = any(_is_clean(compared) for compared in self._compared.values())
+        clean = any(is_clean(compared) for compared in self._compared.values())
         made = {_made(loader, run) for loader in self._leaking.keys() | self._trained} - {None}
         others = {loader for loader in self._called - known if loader is None or _made(loader, run) not in made}
         if event.how == "finished":
@@ -205,19 +198,19 @@ class TrainValidationOverlap(Rule):
         if event.how != "finished":
             return
         for both in self._selections:
-            if _is_shared(both) and not (self._modules and both.parts[0] == "train"):
+            if is_shared(both) and not (self._modules and both.parts[0] == "train"):
                 self._selected(both, run)
         for one in self._copies.values():
-            if _has_copies(one) and run.samples.is_seldom(one.site):
+            if has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
         for loader, shared in self._leaking.items():
-            turning = any(_is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
-            held_out = _is_held_out(shared, run) or (_leaks(shared) and is_held_out(run.loader_name(loader)))
+            turning = any(is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
+            held_out = is_trained_on_by_name(shared, run) or (leaks(shared) and is_held_out(run.loader_name(loader)))
             named = held_out and not turning  # an evaluation on other samples does not mend this one
             if loader not in self._trained and (named or not (clean or others)):
                 self._found(loader, shared, run)
         for loader, shared in self._compared.items() if clean else ():
-            if _is_the_training(shared, run) and loader not in self._trained | self._leaking.keys() and not others:
+            if is_the_training(shared, run) and loader not in self._trained | self._leaking.keys() and not others:
                 self._found(loader, shared, run)
         if clean:
             return
@@ -230,8 +223,8 @@ class TrainValidationOverlap(Rule):
         """Report loaders of one line with samples that the weights were trained on in an earlier fold."""
         for made, folds in self._folds.items():
             first, *later = folds
-            stale = [one for one in later if _is_clean(one) and one.earlier >= _LEAST_WHOLE_SHARE * one.samples]
-            if not stale or first.earlier or not _is_clean(first) or stale[-1].samples < _LEAST_SAMPLES:
+            stale = [one for one in later if is_clean(one) and one.earlier >= LEAST_WHOLE_SHARE * one.samples]
+            if not stale or first.earlier or not is_clean(first) or stale[-1].samples < LEAST_SAMPLES:
                 continue
             built = [one.site for one in run.optimizers.values() if one.site is not None]
             draft = self.report(
@@ -295,16 +288,16 @@ class TrainValidationOverlap(Rule):
         clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
         for site, one in evaluations.items():
             held_out = one.last.own and is_held_out(one.last.table)
-            again = _is_table_again(one)
-            sure = again or (held_out and _is_mixed(one))
-            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples) and not sure:
+            again = is_table_again(one)
+            sure = again or (held_out and is_mixed(one))
+            if clean >= max(LEAST_SAMPLES, LEAST_CLEAN * one.samples) and not sure:
                 continue
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
             named = held_out and one.last.rows > one.samples
-            whole = _is_trained_on(one) and (bool(unread) or named or again) and one.samples > _LEAST_WHOLE
-            if not (whole or _is_mixed(one)):
+            whole = is_trained_on(one) and (bool(unread) or named or again) and one.samples > LEAST_WHOLE
+            if not (whole or is_mixed(one)):
                 continue
             last = one.last
             name, shared = last.table, one.samples if whole else round(one.share * one.samples)
@@ -366,7 +359,7 @@ class TrainValidationOverlap(Rule):
             related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
             cost=f"{shared.shared} samples are training samples (compared {how}), {shared.outside} are not",
             help="split the data once, and use the two parts of that split for training and evaluation",
-            confidence=Confidence.HIGH if _leaks(shared) else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if leaks(shared) else Confidence.MEDIUM,
             unit="evaluations",
             key=self._started.get(loader) or loader,
         )
@@ -376,78 +369,3 @@ def _made(loader: int, run: Progress) -> Site | None:
     """Return the line that created a loader, which identifies loaders that are rebuilt in every epoch."""
     met = run.loaders.get(loader)
     return None if met is None else met.site
-
-
-def _leaks(event: SamplesShared) -> bool:
-    """Return True if an evaluation has training samples and others, and lacks some of the training samples."""
-    share = _LEAST_EQUAL_SHARE if event.by_value else _LEAST_SHARE
-    least = max(_LEAST_SHARED, share * event.samples, _CHANCE * event.repeated)
-    others = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.samples)
-    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
-    enough = event.samples >= _LEAST_SAMPLES and event.shared >= least
-    return not event.later and enough and event.outside >= others and event.beyond >= beyond
-
-
-def _is_held_out(event: SamplesShared, run: Progress) -> bool:
-    """Return True if the samples of a loader were trained on, and its name says that they are not to be."""
-    whole = event.shared >= (1 - _LEAST_OTHER_SHARE) * event.samples and event.samples >= _LEAST_SAMPLES
-    whole = whole and event.shared >= _CHANCE * event.repeated
-    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
-    return not event.later and whole and event.beyond >= beyond and is_held_out(run.loader_name(event.loader))
-
-
-def _is_the_training(event: SamplesShared, run: Progress) -> bool:
-    """Return True if an evaluation is on all samples of the training, and its name says that it is on none."""
-    same = event.shared == event.samples >= _LEAST_SAMPLES and not event.beyond
-    return not event.later and same and is_held_out(run.loader_name(event.loader))
-
-
-def _is_trained_on(one: Evaluation) -> bool:
-    """Return True if all rows of an evaluation are in the table of the training, and as many were read as of others."""
-    inside = one.inside >= (1 - _LEAST_OTHER_SHARE) * one.samples
-    return inside and one.hits >= _LEAST_SHARED and one.share >= _LEAST_WHOLE_SHARE and one.samples >= _LEAST_SAMPLES
-
-
-def _has_copies(one: RowsEvaluated) -> bool:
-    """Return True if an evaluation has many rows of the training, and many others, and lacks most of the training."""
-    many = one.hits >= 2 * _LEAST_SHARED and one.hits >= _LEAST_COPIES * one.samples
-    return many and one.hits <= _LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.rows
-
-
-def _is_mixed(one: Evaluation) -> bool:
-    """Return True if an evaluation has rows of the training and others, and lacks some rows of the training."""
-    outside = one.samples - one.inside
-    alone = outside < max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.samples)
-    if alone and (one.last.windows or one.expected < _SURE):
-        return False
-    beyond = one.last.rows - one.inside
-    enough = one.samples >= _LEAST_SAMPLES and one.hits >= _LEAST_SHARED
-    enough = enough and _LEAST_EQUAL_SHARE <= one.share <= _LEAST_WHOLE_SHARE
-    return enough and beyond >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.inside)
-
-
-def _is_table_again(one: Evaluation) -> bool:
-    """Return True if an array with the name of a test has all rows of the training, and no other ones."""
-    last = one.last
-    whole = last.own and last.wide and one.inside == one.samples == last.rows
-    return whole and (is_of_test(last.table) or is_for_choice(last.table))
-
-
-def _is_shared(both: SelectionsShared) -> bool:
-    """Return True if two parts of the data have many rows in common, and are not one part under two names.
-
-    Validation rows within those of the training are often taken out of them later, under a third name.
-    """
-    (first, second), trained = both.rows, both.parts[0] == "train"
-    many = both.shared >= max(_LEAST_SHARED, _LEAST_SHARE * second) and second >= _LEAST_SAMPLES
-    within = both.shared >= (1 - _LEAST_OTHER_SHARE) * min(first, second)
-    others = max(first, second) - both.shared >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * max(first, second))
-    scattered = both.stretches * _LEAST_STRETCH > both.shared  # windows of a series begin with rows before the part
-    if trained and within and second <= first:
-        return False
-    return many and others and (trained or both.chosen) and (within or scattered)
-
-
-def _is_clean(event: SamplesShared) -> bool:
-    """Return True if hardly any sample of an evaluation was trained on."""
-    return event.shared < _LEAST_SHARE * event.samples

@@ -54,6 +54,24 @@ def is_used(paths: Iterable[str], written: str) -> bool:
     return any(leaf_of(written) in _used(path) for path in paths)
 
 
+def are_of_equal_tables(frame: FrameType, one: set[str], other: set[str]) -> bool:
+    """Return True if two selections select from the same variables, in the function of a frame or else in its file.
+
+    Their tables are variables with an index, and the other arguments of calls, constants among them; of a call without
+    any, its function; and the variable of a loop over several selections.
+
+    Args:
+        frame: the frame.
+        one: the names of a selection.
+        other: the names of the other one.
+    """
+    for pairs in (_tables_in(scope_of(frame.f_code)), _tables(frame.f_code.co_filename)):
+        first, second = ({table for leaf, table in pairs if leaf in set(map(leaf_of, each))} for each in (one, other))
+        if first and second:
+            return first == second
+    return False
+
+
 def are_taken_apart(paths: Iterable[str], one: str, other: str) -> bool:
     """Return True if a statement has both selections in an operation that can take one out of the other."""
     both = {leaf_of(one), leaf_of(other)}
@@ -70,6 +88,27 @@ def _used(path: str) -> set[str]:
             found |= {_leaf(one) for one in (*node.args, *(one.value for one in node.keywords))}
         elif isinstance(node, ast.For) and isinstance(node.iter, ast.Tuple | ast.List):
             found |= {_leaf(one) for item in node.iter.elts for one in (item, *getattr(item, "elts", ()))}
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _tables(path: str) -> list[tuple[str, str]]:
+    return _tables_in(source.walk(source.parsed(path) or ast.Module([], [])))
+
+
+def _tables_in(nodes: Iterable[ast.AST]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for node in nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            found.append((_leaf(_first(node.slice)), ast.unparse(node.value)))
+        elif isinstance(node, ast.Call) and _called(node) not in _COUNTING | _TAKING_OUT:
+            given = [*node.args, *(one.value for one in node.keywords)]
+            for one in given:
+                others = [ast.unparse(other) for other in given if other is not one] or [ast.unparse(node.func)]
+                found += [(_leaf(one), other) for other in others]
+        elif isinstance(node, ast.For) and isinstance(node.iter, ast.Tuple | ast.List):
+            parts = [one for item in node.iter.elts for one in (item, *getattr(item, "elts", ()))]
+            found += [(_leaf(one), ast.unparse(node.target)) for one in parts]
     return found
 
 

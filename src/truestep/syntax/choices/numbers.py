@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from truestep.syntax.choices.bests import at_a_level, is_best, is_part, keeps_best
 from truestep.syntax.choices.nodes import (
     calls_in,
     given_to,
@@ -30,11 +31,13 @@ from truestep.syntax.choices.nodes import (
 from truestep.syntax.choices.words import (
     ARGUMENTS_OF_BEST,
     BATCHES,
+    CONVERSIONS,
     EVALUATES,
     FIGURES,
     FOR_CHOICE,
     MINIMISERS,
     MODELS,
+    NO_PARTS,
     NUMBERS,
     OPEN,
     OTHER,
@@ -42,6 +45,7 @@ from truestep.syntax.choices.words import (
     SHOWS,
     TEST,
     VERBS,
+    WORST,
     words_of,
 )
 
@@ -120,6 +124,8 @@ class _Reading:
         self._samples: dict[str, set[str]] = {}
         """Variable to the sources of the samples of the test that it was made of."""
         self._curves: set[str] = set()
+        self._levels: set[str] = set()
+        """Variables with comparisons or distances: their largest value is at a level, and is not the best."""
         self._places: set[str] = set()
         """Variables with the place of a best value."""
         self._calibrators: set[str] = set()
@@ -144,7 +150,8 @@ class _Reading:
                     yield ChosenByTest(one.name, one.by, one.node, figure, always, first)
             new = self._chooses(statement, loop)
             self._store(statement, chosen)
-            if new and not OPEN.search(" ".join((getattr(scope, "name", ""), *texts_of(statement)))):
+            texts = [getattr(scope, "name", ""), *texts_of(statement)]
+            if new and not OPEN.search(" ".join(texts)) and not any(words_of(text) & WORST for text in texts):
                 names, by = new
                 always = loop is not None or not guarded
                 if not any(words_of(name) & TEST for name in names):
@@ -159,6 +166,8 @@ class _Reading:
         named, made = False, set[str]()
         for name in names_of(node):
             words = words_of(name)
+            if words & NO_PARTS:
+                continue
             if words & OTHER:
                 return "other"
             if name in self._parts and not (words & TEST and self._parts[name] != "other"):
@@ -213,7 +222,9 @@ class _Reading:
                 self._samples[name] = {name} if divided else made
                 if isinstance(value, ast.Call) and words_of(last_name(value.func)) & NUMBERS:
                     self._calibrators.add(name)
-                is_place = any(last_name(one.func) in ARGUMENTS_OF_BEST for one in calls_in(value))
+                is_level = at_a_level(value) or self._reads(value, self._levels)
+                (self._levels.add if is_level else self._levels.discard)(name)
+                is_place = not is_level and any(last_name(one.func) in ARGUMENTS_OF_BEST for one in calls_in(value))
                 (self._places.add if is_place else self._places.discard)(name)
                 is_curve = isinstance(value, ast.Call) and "curve" in words_of(last_name(value.func))
                 is_curve = is_curve and len(self._of_test(given_to(value))) > 1  # type: ignore[arg-type]
@@ -244,6 +255,7 @@ class _Reading:
         base = unwrapped(value)
         if isinstance(base, ast.Subscript) and stored_in(base.value) and set(stored_in(base.value)) & self._curves:
             best = any(last_name(one.func) in ARGUMENTS_OF_BEST for one in calls_in(base.slice))
+            best = best and not at_a_level(base.slice) and not self._reads(base.slice, self._levels)
             if names and (best or self._reads(base.slice, self._places)):
                 return names, stored_in(base.value)
         for call in calls_in(value):
@@ -257,8 +269,15 @@ class _Reading:
     def _called(self, call: ast.Call, names: list[str]) -> list[str]:
         """Return the values of the test by which a function chooses a number, by its name or that of the number."""
         function = words_of(last_name(call.func))
-        if "curve" in function or "quantile" in function or "percentile" in function or function & SHOWS:
+        if (
+            "curve" in function
+            or "quantile" in function
+            or "percentile" in function
+            or function & (SHOWS | CONVERSIONS)
+        ):
             return []
+        if any(isinstance(one, ast.Constant) and type(one.value) is float for one in given_to(call)):
+            return []  # a level
         verb = bool(function & VERBS)
         named = any(words_of(name) & NUMBERS and not words_of(name) & FIGURES for name in names)
         if function & FIGURES and not verb:
@@ -280,9 +299,11 @@ class _Reading:
             inner = [one for one in call.args if isinstance(one, ast.Lambda)]
         for one in inner:
             body = one.body if isinstance(one, ast.Lambda) else one.elt  # type: ignore[attr-defined]
+            if at_a_level(body) or is_part(one, body):
+                continue
             for each in calls_in(body):
                 texts = self._of_test(given_to(each))
-                if len(texts) > 1:
+                if len(texts) > 1 and is_best(function, body, each):
                     return texts
         return []
 
@@ -299,12 +320,11 @@ class _Reading:
         if not names or self.part(loop.iter):
             return None
         branches = [one for one in ast.walk(loop) if isinstance(one, ast.If) and statement in one.body]
-        compared = [one.test for one in branches if isinstance(one.test, ast.Compare)]
-        compared = [one for one in compared if isinstance(one.ops[0], ast.Gt | ast.Lt | ast.GtE | ast.LtE)]
-        for one in ast.walk(loop) if compared else ():
+        for one in ast.walk(loop) if branches else ():
             if isinstance(one, ast.Call) and not words_of(last_name(one.func)) & (SHOWS | {"print"}):
                 texts = self._of_test(given_to(one))
-                if len(texts) > 1 and any(candidate in names_of(each) for each in given_to(one)):
+                used = any(candidate in names_of(each) for each in given_to(one)) and not is_part(loop, one)
+                if len(texts) > 1 and used and any(keeps_best(branch, one) for branch in branches):
                     return names, texts
         return None
 

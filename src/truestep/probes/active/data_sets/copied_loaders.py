@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -52,10 +53,20 @@ class CopiedLoaders:
 
 
 def _names(scene: Scene, frames: list[FrameType], data: Any) -> Iterator[str]:
-    """Yield the variables that hold a loader of a data set, or the data set."""
+    """Yield the variables that hold a loader of a data set, or the data set.
+
+    A parameter is called after its use in one function, which can be called with other loaders.
+    """
     spaces = {id(frame.f_globals): frame.f_globals for frame in frames}.values()
-    for space in (*map(variables, frames), *spaces):
+    own = [{name: value for name, value in variables(one).items() if name not in _parameters(one)} for one in frames]
+    for space in (*own, *spaces):
         for name, value in list(space.items()):
             of_loader = type(value) is scene.torch.utils.data.DataLoader
             if value is data or (of_loader and vars(value).get("dataset") is data):
                 yield name
+
+
+def _parameters(frame: FrameType) -> tuple[str, ...]:
+    code = frame.f_code
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]

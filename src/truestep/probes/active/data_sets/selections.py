@@ -13,7 +13,7 @@ from typing import Any
 from truestep.events import SelectionsShared, Site
 from truestep.probes.context.guards import guards
 from truestep.probes.context.scene import Scene
-from truestep.probes.variables.selected import are_taken_apart, is_used, selected_from
+from truestep.probes.variables.selected import are_of_equal_tables, are_taken_apart, is_used, selected_from
 from truestep.probes.variables.selections import Selection, families, held_selections, of_rows, places_of
 
 _MOST_LINES = 4
@@ -65,6 +65,8 @@ class Selections:
         shared = first[torch.isin(first, second)]
         if not len(shared) or not self._are_of_the_same(one, other, holder, masks=length > 0):
             return
+        if 0 == int(first[0]) == int(second[0]) and int(shared[-1]) < len(shared):
+            return  # stretches from the first row: the later one is scored behind the other
         apart = [part[~torch.isin(part, shared)] for part in (first, second)]
         if any(len(rest) and self._is_held(rest, length, frames) for rest in apart):
             return
@@ -88,6 +90,8 @@ class Selections:
         if not is_used(paths, other.written) or (one.part == _ORDER[0] and not is_used(paths, one.written)):
             return False
         if are_taken_apart(paths, one.written, other.written) or are_taken_apart(paths, one.name, other.name):
+            return False
+        if not are_of_equal_tables(holder, {one.written, one.name}, {other.written, other.name}):
             return False
         if not masks and not (of_rows(one) and of_rows(other)):
             return False

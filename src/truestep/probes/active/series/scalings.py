@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 from truestep import source
 from truestep.events import ScalingRead, Site
@@ -145,7 +146,7 @@ class SeriesScalings:
             return
         seen.known.add(key)
         statistics = statistics_of(torch, source.values)
-        if statistics is None:
+        if statistics is None or _by_one_function(made_at(frames, {id(source.held.value), source.held.owner})):
             return
         name = next(named(self._scene, frames, source.held.value), source.held.name)
         made = made_at(frames, {id(source.held.value), source.held.owner})
@@ -163,9 +164,12 @@ class SeriesScalings:
                 return
 
     def _own(self, part: _Part, trained: Statistics, name: str) -> bool:
-        """Emit a series that is scaled with its own statistics, as that of the training is."""
+        """Emit a series that is scaled with its own statistics, as that of the training is.
+
+        One with as many steps as the training is that series in another form: reversed, negated, louder, permuted.
+        """
         torch, one = self._scene.torch, part.statistics
-        if one.sums.shape != trained.sums.shape:
+        if one.sums.shape != trained.sums.shape or one.count == trained.count:
             return False
         centred = one.centred(torch).keys() & trained.standard(torch)
         ranged = (one.ranged & trained.ranged & one.varied & trained.varied).nonzero().flatten().tolist()
@@ -235,6 +239,22 @@ def _scales(frames: list[FrameType]) -> bool:
     """Return True if a file of the program computes deviations, or fits a scaler: data can be published as scaled."""
     paths = {frame.f_code.co_filename for frame in frames}
     return any(_SCALING.search(line) for path in paths for line in source.read(path).lines)
+
+
+def _by_one_function(made: Site | None) -> bool:
+    """Return True if a series is what a function returns that the file calls again: each is scaled alone on purpose."""
+    calls = [] if made is None else [one for one in ast.walk(source.parsed(made.path) or ast.Pass()) if _is_plain(one)]
+    names = [one.func.id for one in calls]
+    here = [
+        one.func.id for one in calls if made is not None and (one.lineno, one.col_offset) == (made.line, made.column)
+    ]
+    return any(names.count(name) > 1 for name in here)
+
+
+def _is_plain(node: ast.AST) -> TypeGuard[Any]:
+    """Return True for a call of a function by its name, with variables only."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and bool(node.args)
+    return called and all(isinstance(one, ast.Name) for one in node.args)  # type: ignore[attr-defined]
 
 
 def _is_known(name: tuple[str, int, bool], seen: _Trained) -> bool:

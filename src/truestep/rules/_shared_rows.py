@@ -1,0 +1,108 @@
+"""Whether an evaluation, or a part of the data, has rows of the training."""
+
+from __future__ import annotations
+
+from truestep.accounts.samples import Evaluation
+from truestep.events import RowsEvaluated, SamplesShared, SelectionsShared
+from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
+from truestep.rules._rule import Progress
+
+_LEAST_SHARED = 10
+_LEAST_SHARE = 0.1
+"""Least fraction of evaluation samples that were trained on, compared by index."""
+_LEAST_EQUAL_SHARE = 0.2
+"""The same, compared by value: a few equal samples are normal."""
+_LEAST_COPIES = 0.05
+"""The same for rows of measured numbers, where the training has rows several times."""
+_LEAST_OTHERS = 3
+_LEAST_OTHER_SHARE = 0.02
+"""Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
+LEAST_SAMPLES = 20
+_LEAST_STRETCH = 4
+"""Least number of rows of a stretch on average, if two parts have stretches of rows in common."""
+_CHANCE = 10
+"""Shared samples must be at least this many times the number expected by chance."""
+LEAST_WHOLE_SHARE = 0.8
+"""Least share, estimated from some steps, at which all rows of an evaluation count as trained on."""
+LEAST_WHOLE = 64
+"""Fewer samples are a batch that a model is tried on."""
+_SURE = 400
+"""Number of hits to expect from which the share within one table is an estimate to rely on."""
+LEAST_CLEAN = 0.2
+"""Least size of a clean evaluation, as a part of another one, to be more than a few points for a picture."""
+
+
+def leaks(event: SamplesShared) -> bool:
+    """Return True if an evaluation has training samples and others, and lacks some of the training samples."""
+    share = _LEAST_EQUAL_SHARE if event.by_value else _LEAST_SHARE
+    least = max(_LEAST_SHARED, share * event.samples, _CHANCE * event.repeated)
+    others = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.samples)
+    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
+    enough = event.samples >= LEAST_SAMPLES and event.shared >= least
+    return not event.later and enough and event.outside >= others and event.beyond >= beyond
+
+
+def is_trained_on_by_name(event: SamplesShared, run: Progress) -> bool:
+    """Return True if the samples of a loader were trained on, and its name says that they are not to be."""
+    whole = event.shared >= (1 - _LEAST_OTHER_SHARE) * event.samples and event.samples >= LEAST_SAMPLES
+    whole = whole and event.shared >= _CHANCE * event.repeated
+    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
+    return not event.later and whole and event.beyond >= beyond and is_held_out(run.loader_name(event.loader))
+
+
+def is_the_training(event: SamplesShared, run: Progress) -> bool:
+    """Return True if an evaluation is on all samples of the training, and its name says that it is on none."""
+    same = event.shared == event.samples >= LEAST_SAMPLES and not event.beyond
+    return not event.later and same and is_held_out(run.loader_name(event.loader))
+
+
+def is_trained_on(one: Evaluation) -> bool:
+    """Return True if all rows of an evaluation are in the table of the training, and as many were read as of others."""
+    inside = one.inside >= (1 - _LEAST_OTHER_SHARE) * one.samples
+    return inside and one.hits >= _LEAST_SHARED and one.share >= LEAST_WHOLE_SHARE and one.samples >= LEAST_SAMPLES
+
+
+def has_copies(one: RowsEvaluated) -> bool:
+    """Return True if an evaluation has many rows of the training, and many others, and lacks most of the training."""
+    many = one.hits >= 2 * _LEAST_SHARED and one.hits >= _LEAST_COPIES * one.samples
+    return many and one.hits <= LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.rows
+
+
+def is_mixed(one: Evaluation) -> bool:
+    """Return True if an evaluation has rows of the training and others, and lacks some rows of the training."""
+    outside = one.samples - one.inside
+    alone = outside < max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.samples)
+    if alone and (one.last.windows or one.expected < _SURE):
+        return False
+    beyond = one.last.rows - one.inside
+    enough = one.samples >= LEAST_SAMPLES and one.hits >= _LEAST_SHARED
+    enough = enough and _LEAST_EQUAL_SHARE <= one.share <= LEAST_WHOLE_SHARE
+    return enough and beyond >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.inside)
+
+
+def is_table_again(one: Evaluation) -> bool:
+    """Return True if an array with the name of a test has all rows of the training, and no other ones."""
+    last = one.last
+    whole = last.own and last.wide and one.inside == one.samples == last.rows
+    return whole and (is_of_test(last.table) or is_for_choice(last.table))
+
+
+def is_shared(both: SelectionsShared) -> bool:
+    """Return True if two parts of the data have many rows in common, and are not one part under two names.
+
+    Validation rows within those of the training are often taken out of them later, under a third name; a part with all
+    rows of the training can begin with them, and be scored behind them.
+    """
+    (first, second), trained = both.rows, both.parts[0] == "train"
+    many = both.shared >= max(_LEAST_SHARED, _LEAST_SHARE * second) and second >= LEAST_SAMPLES
+    within = both.shared >= (1 - _LEAST_OTHER_SHARE) * min(first, second)
+    others = max(first, second) - both.shared >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * max(first, second))
+    scattered = both.stretches * _LEAST_STRETCH > both.shared  # windows of a series begin with rows before the part
+    if trained and within:
+        return False
+    return many and others and (trained or both.chosen) and (within or scattered)
+
+
+def is_clean(event: SamplesShared) -> bool:
+    """Return True if hardly any sample of an evaluation was trained on."""
+    return event.shared < _LEAST_SHARE * event.samples
