@@ -35,8 +35,8 @@ class AccumulationWindowDropped(Rule):
     ------------
     Counts the batches behind each step. Reports a loop if every step uses the same number of batches, or the first step
     of each epoch uses one (``number % 4 == 0`` with a number that begins at 0), and at least a fifth of the batches
-    remain at the end of at least two epochs.
-    The message says if their gradients are cleared unused or carried over into the first step of the next epoch.
+    remain at the end of at least two epochs. The message says if
+    their gradients are cleared unused or carried over into the first step of the next epoch.
 
     Why it matters
     --------------

@@ -56,8 +56,9 @@ class BackwardPassesDiscarded(Rule):
     Known false alarms
     ------------------
     A line search that evaluates the same number of points with gradients before each step. Not reported: gradients for
-    an input, gradients that the same loop or function reads, lines with passes that are all discarded, passes of one
-    network that another network clears, closures, and steps skipped for a loss that is not finite.
+    an input, gradients that the same loop or function reads, or a function of the file that it calls, a norm of
+    ``clip_grad_norm_`` that the program uses, lines with passes that are all discarded, passes of one network that
+    another network clears, closures, and steps skipped for a loss that is not finite.
 
     References
     ----------
