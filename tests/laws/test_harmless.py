@@ -399,7 +399,7 @@ def reached(program: Callable[[], list[object]]) -> frozenset[str]:
 
 def test_the_programs_reach_most_internals() -> None:
     both = frozenset().union(*map(reached, PROGRAMS))
-    assert len(both) >= 0.82 * len([name for name in internals() if ":Coast." not in name])
+    assert len(both) >= 0.8 * len([name for name in internals() if ":Coast." not in name])
 
 
 def fail(names: Collection[str], program: Callable[[], list[object]], once: bool) -> list[str]:

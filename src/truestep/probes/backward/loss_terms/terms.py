@@ -191,7 +191,8 @@ def _is_draw(cut: Cut, values: dict[str, Any], tensor: Any) -> bool:
         return True
     compared = [value for name in cut.names if isinstance(value := values.get(name), tensor)]
     ordered = any(sign in cut.text for sign in (" < ", " > ", " <= ", " >= "))
-    return ordered and any(one.is_floating_point() and one.numel() > 1 and not one.requires_grad for one in compared)
+    drawn = any(one.is_floating_point() and one.numel() > 1 and not one.requires_grad for one in compared)
+    return ordered and drawn and any(one.requires_grad for one in compared)
 
 
 def _leaves(tensors: Iterable[Any]) -> set[int]:
