@@ -339,7 +339,8 @@ def train_on_sequences() -> list[object]:
         with torch.no_grad():
             token, made = steps[:, :1], []
             for _ in range(6):
-                token, _ = decoder(token, start)
+                following, _after = decoder(token, start)
+                token = following.tanh()
                 made.append(token)
         decoder.train()
         said.append(torch.cat(made, 1))
@@ -399,7 +400,7 @@ def reached(program: Callable[[], list[object]]) -> frozenset[str]:
 
 def test_the_programs_reach_most_internals() -> None:
     both = frozenset().union(*map(reached, PROGRAMS))
-    assert len(both) >= 0.8 * len([name for name in internals() if ":Coast." not in name])
+    assert len(both) >= 0.82 * len([name for name in internals() if ":Coast." not in name])
 
 
 def fail(names: Collection[str], program: Callable[[], list[object]], once: bool) -> list[str]:

@@ -35,7 +35,7 @@ def _has_reads(block: ast.AST) -> bool:
     return any(_is_read(node, parent) for node, parent in _attributes(block)) or any(
         isinstance(child, ast.Call) and _name(child.func) in _NORMS
         for parent in source.walk(block)
-        if not isinstance(parent, ast.Expr)  # a statement of its own: the norm is not kept
+        if not isinstance(parent, ast.Expr)  # a bare statement: the norm is not kept
         for child in ast.iter_child_nodes(parent)
     )
 

@@ -12,7 +12,7 @@ OTHER = FOR_CHOICE | {
     "blend", "select",
 }  # fmt: skip
 NO_PARTS = frozenset({"transform", "tf", "aug", "tta", "mode", "time", "fn", "batch", "size"})
-"""Words in the names of settings, which are no data."""
+"""Words in the names of settings."""
 NUMBERS = frozenset({
     "threshold", "thresholds", "thresh", "thr", "thrs", "cutoff", "cutoffs", "platt", "isotonic", "calibrator",
 })  # fmt: skip

@@ -54,10 +54,10 @@ def _hook(
     scene: Scene, event: PaddingCompared, place: int, shape: tuple[int, ...], padded: Any
 ) -> Callable[[Any], None]:
     step = scene.sampling.step
-    told: list[bool] = []
+    emitted: list[bool] = []
 
     def gradient(gradients: tuple[Any, ...]) -> None:
-        if not scene.active or scene.sampling.step != step or told:
+        if not scene.active or scene.sampling.step != step or emitted:
             return
         aside = scene.unseen.begin()
         try:
@@ -65,7 +65,7 @@ def _hook(
             if given is None or tuple(given.shape) != shape or is_transformed(given) or not has_values(given):
                 return
             if bool((given.detach()[:, padded] != 0).any()):
-                told.append(True)
+                emitted.append(True)
                 scene.losses.counted.append(event)
         except Exception:
             scene.fail()

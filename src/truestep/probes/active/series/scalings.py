@@ -40,7 +40,7 @@ class _Part:
     site: Site | None
     made: Site | None
     standard: set[int]
-    told: bool = False
+    emitted: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -193,14 +193,14 @@ class SeriesScalings:
             return False
         own = [one for one in whole if one.standard and len(one.standard) == int(one.statistics.varied.sum())]
         for one in own:
-            if not one.told:
+            if not one.emitted:
                 self._tell(one, "own", "standard", len(one.standard), name)
         return bool(own)
 
     def _together(self, trained: Statistics, name: str, seen: _Trained) -> bool:
         """Emit series that are scaled together with that of the training, in the order of their first evaluation."""
         torch = self._scene.torch
-        parts = [one for one in seen.parts if one.statistics.sums.shape == trained.sums.shape and not one.told]
+        parts = [one for one in seen.parts if one.statistics.sums.shape == trained.sums.shape and not one.emitted]
         for size in range(1, len(parts) + 1):
             for some in itertools.permutations(parts, size):
                 if parts[-1] not in some:
@@ -217,7 +217,7 @@ class SeriesScalings:
         return False
 
     def _tell(self, part: _Part, kind: str, how: str, features: int, trained: str) -> None:
-        part.told = True
+        part.emitted = True
         self._scene.emit(
             ScalingRead(
                 model=part.model,
