@@ -63,26 +63,13 @@ def targets_of(scene: Scene, calls: Calls, root: Any) -> Iterator[Written]:
         queue += [following for following, _ in node.next_functions if following is not None]
 
 
-def _difference(scene: Scene, node: Any, below: list[Any]) -> tuple[Any, Any]:
-    """Return the difference that an operation squares, and the one operand with a graph; None for another operation."""
-    name = str(node.name())
-    if (
-        not below
-        or not (name in _OF_DIFFERENCES or _is_square(node, below))
-        or str(below[0].name()) not in _SUBTRACTIONS
-    ):
-        return None, None
-    tracked = [edge for edge in below[0].next_functions if edge[0] is not None]
-    difference = _plain(scene, saved(node, "self"))
-    return (difference, tracked[0]) if difference is not None and len(tracked) == 1 else (None, None)
-
-
 def _at(scene: Scene, calls: Calls, node: Any) -> Iterator[Written]:
     """Yield the targets that one operation combines with a result."""
     name = str(node.name())
     below = [following for following, _ in node.next_functions if following is not None]
-    if name in _OF_DIFFERENCES or _is_square(node, below):
-        yield from _of_difference(scene, calls, node, below)
+    squared = name == "MulBackward0" and len(below) > 1 and key_of(below[0]) == key_of(below[1])
+    if name in _OF_DIFFERENCES or squared:
+        yield from _of_difference(scene, calls, node, below[0])
         return
     if len(below) != 1:
         return
@@ -97,19 +84,18 @@ def _at(scene: Scene, calls: Calls, node: Any) -> Iterator[Written]:
                 yield Written(located, sampled(scene, value, len(located.places)))
 
 
-def _is_square(node: Any, below: list[Any]) -> bool:
-    return str(node.name()) == "MulBackward0" and len(below) > 1 and key_of(below[0]) == key_of(below[1])
-
-
-def _of_difference(scene: Scene, calls: Calls, node: Any, below: list[Any]) -> Iterator[Written]:
+def _of_difference(scene: Scene, calls: Calls, node: Any, inner: Any) -> Iterator[Written]:
     """Yield the target of a difference of a result and a target."""
-    difference, edge = _difference(scene, node, below)
-    if edge is None:
+    if str(inner.name()) not in _SUBTRACTIONS:
         return
-    located = calls.order_of(edge[0])
+    tracked = [edge for edge in inner.next_functions if edge[0] is not None]
+    difference = _plain(scene, saved(node, "self"))
+    if difference is None or len(tracked) != 1:
+        return
+    located = calls.order_of(tracked[0][0])
     if located is None or not _fits(difference, located):
         return
-    value, table = _result(scene, calls, *edge), sampled(scene, difference, len(located.places))
+    value, table = _result(scene, calls, *tracked[0]), sampled(scene, difference, len(located.places))
     if value is not None and table.shape == value.shape:
         yield Written(located, table, differs=True, predicted=value)
 
