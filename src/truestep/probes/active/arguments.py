@@ -326,3 +326,20 @@ class _Passages:
         if depth >= _DEEP or not isinstance(value, list | tuple):
             return ()
         return tuple(digest for item in value for digest in self._digests(item, depth + 1))
+
+
+def numbers_first(given: tuple[Any, ...], torch: Any) -> tuple[Any, ...]:
+    """Return arguments with the features before the categories: numbers with decimals tell rows apart, codes seldom.
+
+    Args:
+        given: the arguments of a call.
+        torch: the module.
+    """
+    if len(given) < 2 or type(given[0]) is not torch.Tensor or given[0].is_floating_point() or given[0].dim() > 2:
+        return given
+    first = given[0]
+    for one in given[1:]:
+        features = type(one) is torch.Tensor and one.is_floating_point() and one.dim() == 2 and one.shape[1] > 1
+        if features and one.shape[:1] == first.shape[:1] and not one.requires_grad:
+            return (one, *(other for other in given if other is not one))
+    return given

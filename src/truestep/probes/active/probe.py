@@ -29,6 +29,7 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
+from truestep.probes.active.arguments import numbers_first
 from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
@@ -258,7 +259,7 @@ class ActiveProbe(Probe):
             return
         with contextlib.suppress(Refused):
             call = called(module, frame)
-            given = _numbers_first((*call.args, *call.kwargs.values()), scene.torch)
+            given = numbers_first((*call.args, *call.kwargs.values()), scene.torch)
             made = self._pairing.returned(model, site, call, frame, result) if scene.sampling.on else None
             if tracked and made is not None:
                 self._maps.returned(model, site, given, result)
@@ -392,20 +393,3 @@ class ActiveProbe(Probe):
         if depends:
             self._attempts.settle("state", model)
         scene.emit(PlainStateCompared(model=model, depends=depends))
-
-
-def _numbers_first(given: tuple[Any, ...], torch: Any) -> tuple[Any, ...]:
-    """Return arguments with the features before the categories: numbers with decimals tell rows apart, codes seldom.
-
-    Args:
-        given: the arguments of a call.
-        torch: the module.
-    """
-    if len(given) < 2 or type(given[0]) is not torch.Tensor or given[0].is_floating_point() or given[0].dim() > 2:
-        return given
-    first = given[0]
-    for one in given[1:]:
-        features = type(one) is torch.Tensor and one.is_floating_point() and one.dim() == 2 and one.shape[1] > 1
-        if features and one.shape[:1] == first.shape[:1] and not one.requires_grad:
-            return (one, *(other for other in given if other is not one))
-    return given

@@ -25,12 +25,23 @@ from truestep.probes.evaluation.functions import (
     is_plain,
     items_of,
     length_of,
+    plain_of,
     variables_of,
 )
 from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scored
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
-from truestep.probes.evaluation.values import LOSSES, NOWHERE, OPERATIONS, Made, Unknown, Value, after_first, applied
+from truestep.probes.evaluation.values import (
+    LOSSES,
+    NOWHERE,
+    OPERATIONS,
+    Made,
+    Unknown,
+    Value,
+    after_first,
+    applied,
+    marked,
+)
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
@@ -49,7 +60,6 @@ _NAMES: dict[type, str] = {
 _COMPARED: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le"}
 _LEAST = 8
 """Numbers of a tensor that is compared with itself."""
-_MOST_OF_ARRAY = 1 << 20
 
 
 class Expressions(ABC):
@@ -173,19 +183,6 @@ class Expressions(ABC):
         if found and len(first.unique()) > 1:
             self._run.mistaken("itself", node, self._path)
 
-    def _found_itself(self, labels: Any, target: Any, hits: Value, node: ast.expr) -> None:
-        """Mark hits of neighbours that begin with the sample itself, or hand them on if it stands alone."""
-        if not (self._is_tensor(labels) and self._is_tensor(target)) or labels.is_floating_point():
-            return
-        first, known = labels if labels.dim() == 1 else labels[:, 0], target.reshape(-1)
-        if known.numel() != first.numel() or len(known.unique()) == known.numel():
-            return  # each sample has a label alone: its pair is searched
-        if bool(self._torch.equal(first, known.to(first.dtype))):
-            if labels.numel() == first.numel():
-                self._run.mistaken("own", node, self._path)
-            else:
-                hits.made = Made(own="hits")
-
     def _both(self, left: ast.expr, right: ast.expr) -> list[Value]:
         found = [self.known(left), self.known(right)]
         if found[0] is None or found[1] is None:
@@ -218,20 +215,8 @@ class Expressions(ABC):
         if isinstance(value, Value):
             return value
         if type(value).__module__ == "numpy":
-            return Value(self._plain(value))
+            return Value(plain_of(self._torch, value))
         return Value(value, rows=viewed(value) if self._is_tensor(value) else None)
-
-    def _plain(self, value: Any) -> Any:
-        """Return the same as a number or a tensor; a copy, since the memory of an array may be read-only."""
-        kind = type(value).__name__
-        if kind.startswith(("float", "int", "uint", "bool")) and hasattr(value, "item"):
-            return value.item()
-        if kind == "ndarray" and value.dtype.kind in "fiub" and 0 < value.size <= _MOST_OF_ARRAY:
-            try:
-                return self._torch.as_tensor(value.copy())
-            except (TypeError, ValueError):  # a type that torch does not have
-                return value
-        return value
 
     def _attribute(self, owner: Value, name: str) -> Value:
         it = owner.it
@@ -386,7 +371,10 @@ class Expressions(ABC):
         found = self._apply("", getattr(operator, name), [one, two])
         made, target = (one.made, two) if one.made is not None else (two.made, one)
         if made is not None and made.own == "labels" and name == "eq" and target.made is None:
-            self._found_itself(one.it if one.made is not None else two.it, target.it, found, node)
+            mark = marked(one.it if one.made is not None else two.it, target.it)
+            found.made = Made(own="hits") if mark == "hits" else found.made
+            if mark == "all":
+                self._run.mistaken("own", node, self._path)
         if made is not None and found.made is not None and target.made is None and made.fits(target.it):
             found.made = replace(found.made, labels=target.it)
         return self._measure(name, [one, two], {}, found, node)

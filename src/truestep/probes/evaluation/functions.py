@@ -11,6 +11,7 @@ from truestep.probes.evaluation.libraries import of_math, of_numpy
 from truestep.probes.evaluation.quotients import length
 from truestep.probes.evaluation.values import NOWHERE, Unknown, Value
 
+_MOST_OF_ARRAY = 1 << 20
 PLAIN = {
     "len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range,
     "round": round, "sum": sum,
@@ -144,3 +145,16 @@ def is_number(it: Any) -> bool:
 def is_plain(it: Any) -> bool:
     """Return True for a value of a builtin class."""
     return type(it) in (int, float, bool, str, list, tuple, dict, range, slice)
+
+
+def plain_of(torch: Any, value: Any) -> Any:
+    """Return a value of numpy as a number or a tensor; a copy, since the memory of an array may be read-only."""
+    kind = type(value).__name__
+    if kind.startswith(("float", "int", "uint", "bool")) and hasattr(value, "item"):
+        return value.item()
+    if kind == "ndarray" and value.dtype.kind in "fiub" and 0 < value.size <= _MOST_OF_ARRAY:
+        try:
+            return torch.as_tensor(value.copy())
+        except (TypeError, ValueError):  # a type that torch does not have
+            return value
+    return value

@@ -170,6 +170,19 @@ def _own(similar: Any, chosen: Any) -> str:
     return "index" if symmetric else ""
 
 
+def marked(labels: Any, target: Any) -> str:
+    """Return "hits" if the first label of each sample's neighbours is its own, and "all" if there are no others.
+
+    Empty for other labels, and if each sample has a label alone: its pair is searched then.
+    """
+    if not (hasattr(labels, "numel") and hasattr(target, "numel")) or labels.is_floating_point():
+        return ""
+    first, known = labels if labels.dim() == 1 else labels[:, 0], target.reshape(-1)
+    if known.numel() != first.numel() or len(known.unique()) == known.numel() or not bool((first == known).all()):
+        return ""
+    return "all" if labels.numel() == first.numel() else "hits"
+
+
 def after_first(index: Any) -> bool:
     """Return True if an index leaves out the first column: the nearest neighbour of each sample."""
     column = index[1] if isinstance(index, tuple) and len(index) == 2 else 0
