@@ -11,6 +11,7 @@ turned one far less; and no operation that can turn an image is in the model or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -40,6 +41,8 @@ _LEAST_FIT = 0.1
 """Least share of the variance of an image that the classes of its map explain."""
 _OF_FIT = 0.6
 """Largest part of that share that they explain of the turned image."""
+_MOST_CLASSES = 256
+"""Most classes of a map: their table has a column for each."""
 _MOST_INSIDE = 2_000
 _MIXING = (
     "Flip", "Rot90", "Roll", "Index", "Gather", "Take", "GridSampler", "Stack",
@@ -217,7 +220,7 @@ def _sides(image: Any, target: Any) -> tuple[int, ...]:
         whole = (shape[0], *sides)
         if tuple(target.shape) == whole or (target.dim() == len(whole) + 1 and target.shape[2:] == sides):
             return sides if len(target) == shape[0] else ()
-        if target.dim() == 1 and len(target) == _product(whole):
+        if target.dim() == 1 and len(target) == math.prod(whole):
             return sides
     return ()
 
@@ -225,13 +228,6 @@ def _sides(image: Any, target: Any) -> tuple[int, ...]:
 def _first(image: Any, sides: tuple[int, ...]) -> int:
     """Return the dimension of an image at which its sides begin."""
     return next(at for at in (2, 1) if tuple(image.shape[at : at + len(sides)]) == sides)
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    whole = 1
-    for size in sizes:
-        whole *= size
-    return whole
 
 
 def _hashed(torch: Any, value: Any) -> Any:
@@ -274,7 +270,7 @@ def _turns(sides: tuple[int, ...]) -> Iterator[_Turn]:
         if sides[one] == sides[two]:
             yield _Turn("rotated", (one, two), 1)
             yield _Turn("rotated", (one, two), 3)
-    if max(sides) <= _LONGEST and _product(sides) <= 1 << 16:
+    if max(sides) <= _LONGEST and math.prod(sides) <= 1 << 16:
         for dim in every:
             yield from (_Turn("shifted", (dim,), by) for by in range(1, sides[dim]))
 
@@ -283,7 +279,7 @@ def _is_of_classes(target: Any, sides: tuple[int, ...]) -> bool:
     """Return True for a map of classes, or a mask of one channel."""
     if not target.is_floating_point():
         return True
-    one = target.numel() == len(target) * _product(sides)
+    one = target.numel() == len(target) * math.prod(sides)
     return one and bool(((target == 0) | (target == 1)).all())
 
 
@@ -295,6 +291,8 @@ def _fit(torch: Any, image: Any, first: int, count: int, label: Any) -> float:
     if label.numel() != values.shape[1]:
         return 0.0
     codes = torch.unique(label.flatten(), return_inverse=True)[1]
+    if int(codes.max()) >= _MOST_CLASSES:
+        return 0.0
     hot = torch.nn.functional.one_hot(codes).double()
     values = values - values.mean(1, keepdim=True)
     between = ((values @ hot).square() / hot.sum(0)).sum(1)
