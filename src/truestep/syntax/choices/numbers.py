@@ -79,12 +79,14 @@ def chosen_by_test(tree: ast.Module) -> list[ChosenByTest]:
     >>> chosen_by_test(ast.parse(text.replace("best_threshold(y_test, p_test)", "best_threshold(y_val, p_val)")))
     []
     """
-    if not any(words_of(one) & FOR_CHOICE for one in names_of(tree)):
+    words = set().union(*map(words_of, set(names_of(tree))))
+    if not (words & FOR_CHOICE and words & TEST):
         return []
     found: list[ChosenByTest] = []
     for scope in ast.walk(tree):
         if isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.extend(_Reading(scope).choices())
+            if any(words_of(one) & TEST for one in names_of(scope)):
+                found.extend(_Reading(scope).choices())
     return [one for one in found if not _chosen_elsewhere(tree, one)]
 
 

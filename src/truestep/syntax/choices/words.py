@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 TEST = frozenset({"test", "te", "tst"})
@@ -66,5 +67,6 @@ def of_part(name: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def words_of(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
+@functools.lru_cache(maxsize=4096)
+def words_of(name: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(name))
