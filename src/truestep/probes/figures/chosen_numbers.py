@@ -35,8 +35,8 @@ class ChosenNumbers:
         self._functions: dict[tuple[str, int], bool] = {}
         """File and first line of a function, 0 for a module, to whether its parts are different objects."""
 
-    def called(self, user: FrameType) -> None:
-        """Handle a call of a model in an evaluation, at the user's frame."""
+    def called(self, user: FrameType) -> Iterator[CodeType]:
+        """Handle a call of a model in an evaluation, at the user's frame; yield the functions that call one first."""
         for frame in self._scene.sites.users(user):
             code = frame.f_code
             if code in self._known or len(self._known) >= _MOST:
@@ -46,6 +46,7 @@ class ChosenNumbers:
             names: Mapping[str, object] = variables(frame) if local else frame.f_globals
             place = code.co_filename, code.co_firstlineno if local else 0
             self._functions[place] = self._functions.get(place, True) and _differ(names)
+            yield code
 
     def last(self) -> Iterator[NumberChosen]:
         """Yield the choices of the functions with evaluations, at the end of the run."""

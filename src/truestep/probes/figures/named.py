@@ -33,7 +33,6 @@ _MOST_EVALUATIONS = 256
 _MOST_S = 0.25
 """Processor time for the counts of a run."""
 _MOST_TESTS = 16
-_MOST_FUNCTIONS = 32
 _FRAMES = 4
 _Key = tuple[int, str]
 
@@ -63,8 +62,6 @@ class NamedFigures:
         self._choices = Choices(scene)
         self._numbers = ChosenNumbers(scene)
         self._tests: set[OfTest] = set()
-        self._ran: set[CodeType] = set()
-        """Functions that called an evaluation."""
         self._main = ""
         """File of the main module, which does not know it at its end."""
 
@@ -86,7 +83,9 @@ class NamedFigures:
         scene = self._scene
         if user is not None:
             self._tested(site, user)
-            self._numbers.called(user)
+            for code in self._numbers.called(user):
+                if (scope := scope_of(code)) is not None:
+                    scene.emit(EvaluationRan(path=code.co_filename, first=getattr(scope, "lineno", 0), site=site))
         if self._counts is None or step != self._step:
             for event in self.settle(user):
                 scene.emit(event)
@@ -111,15 +110,8 @@ class NamedFigures:
         self._spent_s += thread_time() - began
 
     def _tested(self, site: Site | None, user: FrameType) -> None:
-        """Emit the functions that call an evaluation, and values of it that are called those of a test."""
+        """Emit that the values of an evaluation are called those of a test."""
         for frame in self._scene.sites.users(user)[:_FRAMES]:
-            code = frame.f_code
-            if code not in self._ran and len(self._ran) < _MOST_FUNCTIONS:
-                self._ran.add(code)
-                scope = scope_of(code)
-                if scope is not None:
-                    first = getattr(scope, "lineno", 0)
-                    self._scene.emit(EvaluationRan(path=code.co_filename, first=first, site=site))
             test = figure_of_test(frame.f_code.co_filename, frame.f_lineno)
             if test is not None and test not in self._tests and len(self._tests) < _MOST_TESTS:
                 self._tests.add(test)
