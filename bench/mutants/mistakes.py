@@ -7,6 +7,7 @@
     python bench/mutants/mistakes.py --ordinary     mistakes_ordinary.toml, in those of the folder ordinary
     python bench/mutants/mistakes.py --practice     mistakes_practice.toml, in those of the folder practice
     python bench/mutants/mistakes.py --mixed        mistakes_mixed.toml, in those of the folder mixed
+    python bench/mutants/mistakes.py --functional   mistakes_functional.toml, in those of the folder functional
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -33,6 +34,7 @@ SETS = {
     "_ordinary": Path(__file__).with_name("ordinary"),
     "_practice": Path(__file__).with_name("practice"),
     "_mixed": Path(__file__).with_name("mixed"),
+    "_functional": Path(__file__).with_name("functional"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -56,6 +58,7 @@ def main() -> None:
         "--practice", action="store_true", help="the set of series, audio, recommendation, boxes and others"
     )
     sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, faults and others")
+    sets.add_argument("--functional", action="store_true", help="the set in programs of functions, without modules")
     parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

@@ -46,6 +46,8 @@ class Parameters(Account[int]):
         """Trainable parameters that were frozen earlier in the run."""
         self.random: set[int] = set()
         """Weights that have kept the random values that torch's layers begin with."""
+        self.drawn: set[int] = set()
+        """Weights that have kept values which look random, of any initialisation."""
         self._fresh: set[int] = set()
         """Weights with such values of models that were first called late: others may have moved between two reads."""
         self._stepped: set[int] = set()
@@ -69,6 +71,7 @@ class Parameters(Account[int]):
                 self.moved.update(event.moved)
                 self.still = (self.still | set(event.parameters)) - self.moved
                 self.random.update(event.random)
+                self.drawn.update(event.random, event.drawn)
                 self.unfrozen |= self.frozen & set(event.parameters)
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
                 self.zero = set(event.zero)
@@ -84,10 +87,15 @@ class Parameters(Account[int]):
             case ev.StateLoaded():
                 for parameter in event.parameters:
                     held = self.objects.held_by.get(parameter, ())
-                    if parameter not in self.moved and self._stepped.isdisjoint(held):
+                    used = not self._stepped.isdisjoint(held) if held else self._is_apart(parameter)
+                    if parameter not in self.moved and not used:
                         self.loaded.setdefault(parameter, event.site)
             case ev.ParameterMet(trainable=False):
                 self.frozen.add(event.parameter)
+
+    def _is_apart(self, parameter: int) -> bool:
+        """Return True if a parameter of no optimizer had gradients while others were trained."""
+        return parameter in self.reached and bool(self._stepped)
 
     def fate(self, parameter: int) -> Fate:
         """Return the fate of a parameter."""

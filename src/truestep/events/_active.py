@@ -161,6 +161,23 @@ class TargetsCompared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoiseCompared(Event):
+    """The noise that a model is to predict does not belong to the input that the model was called on."""
+
+    absent: ClassVar[str] = "no drawn noise as a target"
+    model: int
+    kind: str
+    """"noise" if the input does not contain the noise, "level" if the level that the model gets is that of others."""
+    site: Site | None = None
+    """Line that draws the noise, or the level."""
+    given: Site | None = None
+    """Line that makes the input."""
+    loss: Site | None = None
+    samples: int = 0
+    """Number of values that were compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResultCompared(Event):
     """In an evaluation, the statements after the call of a model were repeated on copies, up to a comparison."""
 

@@ -23,6 +23,8 @@ class ParametersUnchanged(Event):
     """Parameters that require no gradient."""
     random: tuple[int, ...] = ()
     """Weights that have kept the random values that torch's layers begin with."""
+    drawn: tuple[int, ...] = ()
+    """Weights that have kept values which look drawn independently from one distribution; the random ones too."""
     zero: tuple[int, ...] = ()
     """Parameters of optimizers that had only gradients of zeros in sampled steps, and moved by weight decay at most."""
 

@@ -23,7 +23,7 @@ class ParametersNotOptimized(Rule):
     ------------
     Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
     their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
-    have the random values of torch's layers, and optimizers hold parts of models. Parameters that were frozen first and
+    have random values, and optimizers hold parts of models. Parameters that were frozen first and
     are trainable later are meant to be trained, in a whole model too.
 
     Why it matters
@@ -48,7 +48,7 @@ class ParametersNotOptimized(Rule):
     Training a head, a prompt or adapters on a backbone without ``requires_grad_(False)`` is healthy and wastes only
     time; it is reported with low confidence. High confidence requires that the left-out part is the smaller one and
     that some trained parameters are farther from the loss than this part. Medium confidence requires that no more
-    weights are left out than trained, and that they have the random values of torch's layers: no checkpoint was loaded.
+    weights are left out than trained, and that they have random values: no checkpoint was loaded.
     A random output layer that is fixed on purpose is reported unless it is frozen with ``requires_grad_(False)``.
     A random network that is fixed on purpose and gets gradients is reported unless its outputs are detached. Parameters
     that a script moves by hand are not reported.
@@ -184,7 +184,7 @@ def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
 
 
 def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
-    """Return True if a model has the random weights of torch's layers while an optimizer holds others of some model.
+    """Return True if a model has random weights while an optimizer holds others of some model.
 
     An optimizer that holds no part of a model is one for inputs: the model is not to be trained.
     """
@@ -200,13 +200,13 @@ def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
 
 
 def _are_random(weights: list[int], run: Progress) -> bool:
-    """Return True if weights have the random values of torch's layers.
+    """Return True if weights have random values.
 
-    Square weights of a recurrent layer are not known by their values, which have the range of Xavier's: the others
-    decide.
+    Small square weights of a recurrent layer are not known by their values, which have the range of Xavier's: the
+    others decide.
     """
-    known = [p for p in weights if p in run.weights.random]
-    return bool(known) and all(_is_square_of_gates(p, run) for p in weights if p not in run.weights.random)
+    known = [p for p in weights if p in run.weights.drawn]
+    return bool(known) and all(_is_square_of_gates(p, run) for p in weights if p not in run.weights.drawn)
 
 
 def _is_square_of_gates(parameter: int, run: Progress) -> bool:

@@ -40,6 +40,7 @@ from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
+from truestep.probes.active.noise import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.pairing import Pairing
@@ -80,6 +81,7 @@ class ActiveProbe(Probe):
         self._collated = Collated(scene, self._aside)
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
+        self._noise = NoiseTargets(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
         self._stored = StoredSamples(scene, self._aside)
         self._held_pairs = HeldPairs(scene, self._aside)
@@ -188,6 +190,8 @@ class ActiveProbe(Probe):
                 if scene.sampling.step >= _TRAINED:
                     self._targets.returned(module, model.number, site, frame, result)
                     self._columns.returned(module, model.number, site, frame)
+                    with contextlib.suppress(Refused):
+                        self._noise.returned(module, model.number, site, frame)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -223,6 +227,7 @@ class ActiveProbe(Probe):
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
+            self._noise.computed(site, target)
 
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle the result of a loss on classes without gradients."""

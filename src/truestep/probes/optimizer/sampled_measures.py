@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +9,11 @@ from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, W
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values, stored
 from truestep.probes.gradients.gradient_states import FRESH, Counts, Held, Panel, looks_zero, version
+from truestep.probes.optimizer.random_values import is_drawn, is_initial
 from truestep.seams.divided import part
 from truestep.seams.fsdp import is_freed
 
 _ELEMENTS = 16
-_LEAST_RANDOM = 16
 _LEAST_LOOKS = 4
 """Looks at a gradient of zeros before it is reported."""
 _ROUNDING = 1e-4
@@ -65,6 +64,7 @@ class Unchanged:
         self._latest: tuple[tuple[int, ...], ...] = ()
         """The parameters in the latest event."""
         self._random: dict[int, bool] = {}
+        self._drawn: dict[int, bool] = {}
         self._zero: dict[int, int] = {}
         """Parameters of optimizers with gradients of zeros so far, with the number of looks."""
         self._sloped: set[int] = set()
@@ -99,14 +99,14 @@ class Unchanged:
             elif held.panel is not None and held.panel.number and held.number not in self._sloped:
                 self._weigh(held, parameter)
         self.moved = set(moved)
-        random = tuple(number for number, is_random in self._random.items() if is_random)
+        random, drawn = (tuple(one for one, is_so in found.items() if is_so) for found in (self._random, self._drawn))
         step = scene.sampling.step
         zero = [number for number, looks in self._zero.items() if looks >= _LEAST_LOOKS]
-        found = *(tuple(numbers[:_MOST]) for numbers in (still, moved, frozen, zero)), random
+        found = *(tuple(numbers[:_MOST]) for numbers in (still, moved, frozen, zero)), random, drawn
         if step < 3 or (step > _SETTLED and found == self._latest):
             return
         self._latest = found
-        names = ("parameters", "moved", "frozen", "zero", "random")
+        names = ("parameters", "moved", "frozen", "zero", "random", "drawn")
         scene.emit(ParametersUnchanged(**dict(zip(names, found, strict=True)), steps=step))
 
     def last(self) -> Iterator[ParametersUnchanged]:
@@ -119,13 +119,14 @@ class Unchanged:
             if parameter is not None and held.base and not _are_scaled(held.base, fingerprint(parameter)):
                 moved.add(held.number)
         if moved:
-            still, before, frozen, zero, random = self._latest
+            still, before, frozen, zero, random, drawn = self._latest
             yield ParametersUnchanged(
                 parameters=tuple(number for number in still if number not in moved),
                 steps=self._scene.sampling.step,
                 moved=(*before, *sorted(moved.difference(before))),
                 frozen=frozen,
                 random=random,
+                drawn=drawn,
                 zero=tuple(number for number in zero if number not in moved),
             )
 
@@ -144,6 +145,7 @@ class Unchanged:
         """Record once whether an unchanged parameter has random values."""
         if held.number not in self._random and len(self._random) < _MOST:
             self._random[held.number] = is_initial(parameter)
+            self._drawn[held.number] = self._random[held.number] or is_drawn(parameter)
 
 
 def keep_base(held: Held, parameter: Any) -> None:
@@ -169,28 +171,6 @@ def _are_scaled(before: list[str], now: list[str]) -> bool:
     size = sum(abs(one) for one, _ in pairs)
     factor = sum(abs(other) for _, other in pairs) / size if size else 1.0
     return factor <= 1.0 and all(abs(other - factor * one) <= _ROUNDING * abs(one) for one, other in pairs)
-
-
-def is_initial(weight: Any) -> bool:
-    """Return True if a weight has the spread of the random numbers that linear layers, convolutions or embeddings get.
-
-    Training and other initialisations leave this range: the weights of linear layers and convolutions are uniform
-    within one over the root of the number of inputs, those of recurrent layers of the size of the state, and those of
-    embeddings have a variance of 1.
-    """
-    local = stored(part(weight))
-    if local.dim() < 2 or local.numel() < _LEAST_RANDOM or not has_values(local) or is_freed(local):
-        return False
-    if not local.is_floating_point():
-        return False
-    some = local.detach().reshape(-1)[:_MOST].float()
-    largest, square = float(some.abs().max()), float(some.square().mean())
-    near, inputs = 4 / math.sqrt(len(some)), {local.numel() / local.shape[0]}
-    if local.dim() == 2 and local.shape[0] != local.shape[1]:  # a square one with Xavier's values has that of a GRU
-        inputs |= {local.shape[0] / gates for gates in (1, 3, 4)}
-    bounds = [1 / math.sqrt(one) for one in inputs]
-    uniform = any(largest <= bound * 1.001 and abs(3 * square / bound**2 - 1) < near for bound in bounds)
-    return uniform or (local.dim() == 2 and abs(square - 1) < 1.5 * near and abs(float(some.mean())) < near)
 
 
 def first_values(held: Held, parameter: Any, step: int) -> None:
