@@ -114,9 +114,9 @@ def test_dropout_that_is_never_on():
 
 def test_draws_in_eval_mode_that_are_no_dropout_layer():
     epoch = [*STEP * 10, SCORED, DrawsCompared(model=1, differ=True, site=EVALUATE)]
-    assert text(*epoch * 3, name="randomness") == "dropout in training, random draws in eval mode too"
+    assert text(*epoch * 3, name="randomness") == "dropout in training, other random draws do not follow the mode"
     samples = [ModelMet(model=1), ModelCalled(model=1), MADE, DrawsCompared(model=1, differ=True)]
-    assert account(*samples).randomness.entry().text == "random draws in eval mode"
+    assert account(*samples).randomness.entry().text == "random draws that do not follow the mode"
 
 
 def test_a_model_without_dropout_has_no_entry():

@@ -1,6 +1,15 @@
 """The account of parameters on hand-built events."""
 
-from truestep.events import ModelMet, OptimizerBuilt, ParameterMet, ParametersUnchanged, Site, StateLoaded, TapeRead
+from truestep.events import (
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    ParametersUnchanged,
+    Site,
+    StateLoaded,
+    TapeRead,
+)
 from truestep.rules import Progress
 
 LINE, LOADED = Site("train.py", 30, 8), Site("train.py", 9, 0)
@@ -73,3 +82,11 @@ def test_loaded_parameters_are_those_loaded_before_they_moved():
     assert facts.loaded == {1: LOADED, 2: LOADED}
     assert facts.entry().text == "4 of 4 trained: 80 values, 2 loaded (train.py:9)"
     assert facts.entry().facts["loaded"][0]["parameters"] == 2
+
+
+def test_a_restored_copy_of_weights_outside_of_optimizers_is_not_loaded():
+    begun = [OptimizerBuilt(optimizer=1, name="opt", parameters=(1, 2)), READ, OptimizerStepped(optimizer=1)]
+    load = StateLoaded(model=1, parameters=(1, 2, 3, 4), site=LOADED)
+    still = ParametersUnchanged(parameters=(3, 4), moved=(1, 2), steps=10)
+    assert account(*begun, still, load).loaded == {}
+    assert set(account(load, *begun, still).loaded) == {1, 2, 3, 4}

@@ -330,3 +330,18 @@ def test_experts_in_turn_do_not_make_steps_without_a_gradient() -> None:
             experts[step % 4](gate(X)).pow(2).mean().backward()
             optimizer.step()
     assert sum(not step.fresh for step in steps(events)) <= 1
+
+
+def test_parts_with_tensors_of_their_own_count_their_steps_by_hand() -> None:
+    def fit() -> None:
+        weight = torch.zeros(4, 1, requires_grad=True)
+        for _ in range(200):
+            (X @ weight - 1).square().mean().backward()
+            with torch.no_grad():
+                weight -= 0.1 * weight.grad
+                weight.grad.zero_()
+
+    with capture_events() as events:
+        fit()
+        fit()
+    assert sum(isinstance(event, HandStepped) for event in events) >= 396

@@ -107,3 +107,24 @@ def test_a_sum_that_is_differentiated_itself_is_quiet() -> None:
                 total = total + model(X).mean()
             total.backward()
     assert not [event for event in events if isinstance(event, GraphsKept)]
+
+
+def windows() -> None:
+    """Outputs of a window that are differentiated one by one, as in ranking by gradients of lambdas."""
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    outputs: list[torch.Tensor] = []
+    for _ in range(60):
+        outputs.append(model(X))
+        if len(outputs) == 20:
+            for output in outputs:
+                output.backward(torch.ones_like(output) / 20)
+            optimizer.step()
+            optimizer.zero_grad()
+            outputs = []
+
+
+def test_a_window_of_outputs_is_not_kept() -> None:
+    with capture_events() as events:
+        windows()
+    assert [event for event in events if isinstance(event, GraphsKept)] == []

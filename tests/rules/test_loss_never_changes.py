@@ -52,3 +52,15 @@ def test_a_short_run_is_not_observed():
         progress.advance(event)
     verdict = LossNeverChanges().verdict(progress)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "fewer than 50 steps on the gradients of a loss")
+
+
+def test_a_loss_that_starts_flat_is_not_found_before_the_end():
+    rule, progress = LossNeverChanges(), Progress()
+    counts = []
+    for event in [*run([0.6931] * 7, steps=1_100), LossRead(value=0.6931, site=BACKWARD, root="NegBackward0")]:
+        progress.note(event)
+        rule.observe(event, progress)
+        progress.advance(event)
+        counts.append(len(rule.findings(progress)))
+    assert counts[len(counts) * 9 // 11 - 10] == 0
+    assert counts[-1] == 1

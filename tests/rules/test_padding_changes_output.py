@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from truestep.events import InputsRead, ModelMet, PaddingCompared, Site
 from truestep.findings import Confidence
 from truestep.rules import Progress
@@ -49,3 +51,8 @@ def test_a_state_is_named():
     )
     (finding,) = judge(PaddingChangesOutput, [MET, *inputs(38, 35), state])
     assert finding.primary.label.endswith("left out: other states")
+
+
+def test_the_largest_value_of_convolutions_is_a_convention():
+    (finding,) = judge(PaddingChangesOutput, [MET, *inputs(38, 35), replace(CHANGED, pooled=True)])
+    assert finding.confidence is Confidence.LOW

@@ -1,4 +1,4 @@
-from truestep.events import AxesRead, LoaderMet, LossComputed, ModelCalled, SamplesCompared, Site
+from truestep.events import AxesRead, LoaderMet, LossComputed, ModelCalled, ModelMet, SamplesCompared, Site
 from truestep.findings import Confidence
 from truestep.rules.view_instead_of_permute import ViewInsteadOfPermute
 from truestep.testing import judge
@@ -92,3 +92,11 @@ def test_classes_are_exact():
     (finding,) = judge(ViewInsteadOfPermute, [event, event])
     assert "the classes that" in finding.message
     assert judge(ViewInsteadOfPermute, [event, event, read(classes=True, shape=(4, 60))]) == []
+
+
+def test_features_of_the_head_of_a_decoder_are_no_images():
+    event = read(**SCRAMBLED)
+    head, whole = (ModelMet(model=n, name=f"net{n}", parameters=held) for n, held in ((1, (3, 4)), (2, (1, 2, 3, 4))))
+    assert judge(ViewInsteadOfPermute, [whole, head, event, event]) == []
+    assert judge(ViewInsteadOfPermute, [head, event, event, whole, event]) == []
+    assert len(judge(ViewInsteadOfPermute, [head, event, event])) == 1

@@ -57,7 +57,7 @@ class Randomness(Account[_Key]):
         off = self._places(("off",), drawing)
         drawn = any(way == "drawn" for _, _, way in self.tally)
         if not on and not off:
-            return Entry("random draws in eval mode", {"dropout": []}) if drawn else None
+            return Entry("random draws that do not follow the mode", {"dropout": []}) if drawn else None
         facts = {
             "dropout": [
                 {"model": self.objects.model_name(model), "site": line_of(site), "by": way, "calls": self.tally[key]}
@@ -70,7 +70,7 @@ class Randomness(Account[_Key]):
             return Entry("dropout off throughout", facts)
         names = [_WORDS[purpose] for purpose in _WORDS if purpose in on]
         if names == ["training"] and drawn:
-            return Entry("dropout in training, random draws in eval mode too", facts)
+            return Entry("dropout in training, other random draws do not follow the mode", facts)
         if names == ["training"]:
             return Entry("dropout in training only" if off - on else "dropout in training", facts)
         return Entry(f"dropout in {' and '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}", facts)

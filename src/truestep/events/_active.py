@@ -132,6 +132,8 @@ class PaddingCompared(Event):
     """Whether this is more than an effect at the border."""
     state: int | None = None
     """Number of the result that changes, if it is a state of the samples, which a loss need not depend on."""
+    pooled: bool = False
+    """Whether the model reads the sequence by convolutions only, whose largest values are a result by convention."""
     site: Site | None = None
     """Line of the call."""
 

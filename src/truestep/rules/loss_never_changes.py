@@ -7,6 +7,8 @@ from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 50
+_LEAST_STEPS_LIVE = 1_000
+"""The same while the run goes on: a loss with weights of zeros moves late."""
 _LEAST_READS = 7
 _USED = Condition(
     f"fewer than {_LEAST_STEPS} steps on the gradients of a loss",
@@ -64,15 +66,15 @@ class LossNeverChanges(Rule):
     needs = (ev.LossRead, _USED)
 
     def observe(self, event: Event, run: Progress) -> None:
-        self._look(run)
+        self._look(run, _LEAST_STEPS_LIVE)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
-        self._look(run)
+        self._look(run, _LEAST_STEPS)
 
-    def _look(self, run: Progress) -> None:
+    def _look(self, run: Progress, least: int) -> None:
         for site, line in run.losses.lines.items():
             used = run.gradients.used_at(site)
-            if line.moved or line.reads < _LEAST_READS or not line.first or used < _LEAST_STEPS:
+            if line.moved or line.reads < _LEAST_READS or not line.first or used < least:
                 self.withdraw(site)
                 continue
             draft = self.report(

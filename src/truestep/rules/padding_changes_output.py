@@ -45,7 +45,8 @@ class PaddingChangesOutput(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: batches that are padded to one length, models that return other results for the same
+    Convolutions over padded words with the largest value over time (Kim, 2014) are so by convention, and reported with
+    low confidence. Not reported: batches that are padded to one length, models that return other results for the same
     batch, sequences in the first dimension, results for each position (taggers, CTC), states of series of vectors or
     that no loss depends on, padding with a token that is also a word, and effects at the border of a convolution
     below 5 %.
@@ -95,6 +96,7 @@ class PaddingChangesOutput(Rule):
             label=f"{event.trimmed} of {event.length} positions of padding left out: other "
             + ("results" if event.state is None else "states"),
             help=f"leave padding out of `{event.argument}` by a mask, or pack the sequences",
+            confidence=Confidence.LOW if event.pooled else Confidence.MEDIUM,
             unit="checks",
             key=event.model,
         )

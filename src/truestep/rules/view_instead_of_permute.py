@@ -116,8 +116,9 @@ class ViewInsteadOfPermute(SamplesMixed):
         if event.classes:
             wrong, right = bool(event.order), not event.order
         self._reads[event.model] = reads = -1 if right or before < 0 else before + wrong
-        if reads < 0:
+        if reads < 0 or _is_part(event.model, run):
             self.withdraw(key)
+            return
         if not wrong or reads < _LEAST_READS:
             return
         what = "classes" if event.classes else "images"
@@ -151,3 +152,10 @@ class ViewInsteadOfPermute(SamplesMixed):
             help="move the dimension with `permute` or `transpose` before changing the shape",
             unit="checks",
         )
+
+
+def _is_part(number: int, run: Progress) -> bool:
+    """Return True if a model is a part of another one, such as the head of a decoder, which gets features."""
+    model = run.models.get(number)
+    mine = set(model.parameters) if model is not None else set()
+    return bool(mine) and any(mine < set(other.parameters) for other in run.models.values())

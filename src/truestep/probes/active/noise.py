@@ -134,6 +134,7 @@ class NoiseTargets:
             self._seen.pop(made.model)
             return
         value, target = value.double(), target.double()
+        value = value - value.mean(0)  # a mean adds nothing to the products but their error
         seen.first = first
         seen.batches += 1
         seen.count += target.numel()
@@ -145,7 +146,7 @@ class NoiseTargets:
         if seen.batches < _LEAST_BATCHES or seen.count < least:
             return
         apart = abs(seen.products) < _SIGMAS * (seen.inputs * seen.noises / seen.count) ** 0.5
-        if apart and (not seen.elsewhere or seen.levels):
+        if apart and (not seen.elsewhere or _are_several(made)):
             self._emit(made, seen, site, "noise")
         elif apart or not seen.levels or seen.drawn is None:
             self._finish(made.model)
@@ -192,6 +193,11 @@ class NoiseTargets:
     def _finish(self, model: int) -> None:
         self._done.add(model)
         self._seen.pop(model, None)
+
+
+def _are_several(made: _Called) -> bool:
+    """Return True if an argument has levels that differ between the samples: at most levels there is much noise."""
+    return any(len(one.unique()) >= min(_LEAST_LEVELS, len(one) // 2) > 1 for one in made.levels.values())
 
 
 def _argument(call: ast.Call, path: Path) -> ast.expr | None:

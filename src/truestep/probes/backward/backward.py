@@ -210,6 +210,9 @@ class BackwardProbe(Probe):
             self.anomaly.look(site)
         elif sampled:
             scene.losses.unknown()
+        elif not moved and scene.active and scene.ledger.outlived():
+            # No step ends without them, and so none is sampled in which they would be found.
+            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)
         same = self._retained is not None and self._retained() is root and not self._weights.get(id(site), False)

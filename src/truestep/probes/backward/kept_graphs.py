@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import weakref
 from collections import deque
@@ -21,6 +22,7 @@ _ENOUGH = 16
 _RECENT = 8
 _SUMMED = 4
 """Terms of a sum that keeps the graphs of past steps."""
+_LEAST_STEPS = 2
 _LISTED = 12
 """Items of a list that keeps them."""
 _AFTER = 4
@@ -32,7 +34,10 @@ _Holds = Callable[[Any], "str | None"]
 
 
 class _Token:
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "step")
+
+    def __init__(self, step: int) -> None:
+        self.step = step
 
 
 class Keep:
@@ -51,7 +56,7 @@ class Keep:
         """Attach a token to the node's metadata: it dies with the node and keeps nothing alive."""
         if node is None or self.full:
             return
-        token = _Token()
+        token = _Token(self.scene.sampling.step)
         node.metadata[_ROOT if backward and not self.named else _MARK] = token
         self.marks.append(weakref.ref(token))
         count = len(self.marks)
@@ -65,7 +70,10 @@ class Keep:
 
     def _look_for_used_losses(self, count: int, node: Any) -> None:
         """Emit a variable that collects losses that earlier backward passes began from."""
-        name, line = self._keeper(self.scene.sites.frame(1), _collects_used_losses)
+        # Without steps, as of an optimizer that is not known, a window has no end that would show.
+        alone = self.scene.sampling.step == 0 and count > _ENOUGH
+        holds = functools.partial(_collects_used_losses, least=1 if alone else _LEAST_STEPS)
+        name, line = self._keeper(self.scene.sites.frame(1), holds)
         if name and line is not None and name not in self._collecting:
             self._collecting.add(name)
             nodes, _ = graph_size(node)
@@ -158,25 +166,33 @@ def _holds_graphs(value: Any, depth: int = 0) -> str | None:
     return ""
 
 
-def _collects_used_losses(value: Any) -> str | None:
+def _collects_used_losses(value: Any, least: int) -> str | None:
     """Return "" for a sum or a list of losses that earlier backward passes began from, a subscript for one in a dict.
 
-    Those that the script needs for a later pass are no roots of an earlier one.
+    Those that the script needs for a later pass are no roots of an earlier one. Losses of a single step are a window of
+    accumulation, which ends with it.
+
+    Args:
+        value: a variable.
+        least: least number of steps that the losses must come from.
     """
     if isinstance(value, dict):
-        return next((f"[{key!r}]" for key, one in list(value.items())[:50] if _collects_used_losses(one) == ""), None)
+        return next(
+            (f"[{key!r}]" for key, one in list(value.items())[:50] if _collects_used_losses(one, least) == ""), None
+        )
     if isinstance(value, list):  # a deque often has a length on purpose
         nodes = [_node(one) for one in value[-_LISTED:]]
-        return "" if len(nodes) == _LISTED and all(n is not None and _began_a_pass(n) for n in nodes) else None
-    node, terms = _node(value), 0
+        steps = [None if node is None else _step_of_pass(node) for node in nodes]
+        return "" if len(nodes) == _LISTED and None not in steps and len(set(steps)) >= least else None
+    node, found = _node(value), []
     for _ in range(4 * _SUMMED):
         if node is None or not hasattr(node, "next_functions") or not node.name().startswith("Add"):
             return None
         inner = [following for following, _ in node.next_functions if following is not None]
-        terms += sum(map(_began_a_pass, inner))
-        if terms >= _SUMMED:
+        found += [step for one in inner if (step := _step_of_pass(one)) is not None]
+        if len(found) >= _SUMMED and len(set(found)) >= least:
             return ""
-        node = next((one for one in inner if one.name().startswith("Add") and not _began_a_pass(one)), None)
+        node = next((one for one in inner if one.name().startswith("Add") and _step_of_pass(one) is None), None)
     return None
 
 
@@ -188,10 +204,13 @@ def _node(value: Any) -> Any:
         return None
 
 
-def _began_a_pass(node: Any) -> bool:
-    """Return True if an earlier backward pass began from a node of the tape, or from its only input."""
+def _step_of_pass(node: Any) -> int | None:
+    """Return the step of a backward pass that began from a node of the tape, or from its only input."""
     inner = [following for following, _ in node.next_functions if following is not None]
-    return _ROOT in node.metadata or (len(inner) == 1 and _ROOT in inner[0].metadata)
+    for one in (node, inner[0]) if len(inner) == 1 else (node,):
+        if (token := one.metadata.get(_ROOT)) is not None:
+            return int(token.step)
+    return None
 
 
 def _line_of(name: str, frame: Any, owner: str) -> Site | None:

@@ -131,7 +131,7 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     sources = given[:1] if name in _LIKE else given
     made = next((value.made for value in sources if value.made is not None), None)
     named = {_RENAMED.get(key, key): value for key, value in named.items()}
-    size = max((int(value.it.numel()) for value in given if hasattr(value.it, "numel")), default=0)
+    size = max((int(value.it.numel()) for value in given if _is_sized(value.it)), default=0)
     if size > _LARGEST:
         raise Unknown
     if name in ("numpy", "astype", "contiguous", "cpu", "detach", "clone"):
@@ -170,12 +170,17 @@ def _own(similar: Any, chosen: Any) -> str:
     return "index" if symmetric else ""
 
 
+def _is_sized(value: object) -> bool:
+    """Return True for tensors and arrays; classes such as ``torch.FloatTensor`` have their methods too."""
+    return hasattr(value, "numel") and not isinstance(value, type)
+
+
 def marked(labels: Any, target: Any) -> str:
     """Return "hits" if the first label of each sample's neighbours is its own, and "all" if there are no others.
 
     Empty for other labels, and if each sample has a label alone: its pair is searched then.
     """
-    if not (hasattr(labels, "numel") and hasattr(target, "numel")) or labels.is_floating_point():
+    if not (_is_sized(labels) and _is_sized(target)) or labels.is_floating_point():
         return ""
     first, known = labels if labels.dim() == 1 else labels[:, 0], target.reshape(-1)
     if known.numel() != first.numel() or len(known.unique()) == known.numel() or not bool((first == known).all()):

@@ -98,6 +98,16 @@ class Ledger:
             if panel.everything and all(held.ref() is None for held in panel.everything):
                 del self.panels[panel.number]
 
+    def outlived(self) -> bool:
+        """Return True, and forget the free parameters, if all of them are gone: a later part of the run has others."""
+        free = self.free.everything
+        if not free or any(held.ref() is not None for held in free):
+            return False
+        self.free = Panel(0)
+        self.prune()
+        self.refresh()
+        return True
+
     def owned(self, panel: Panel) -> list[Held]:
         """Return the parameters of one optimizer that are currently examined."""
         return panel.everything if self._sampling.on else panel.sentinels

@@ -43,6 +43,8 @@ class Padding:
     """Largest difference of a result, as a share of the largest difference between two samples."""
     state: int | None = None
     """Number of the result that changes, if that is a state with the samples in its second dimension, and no other."""
+    pooled: bool = False
+    """Whether the model reads the sequence by convolutions only, whose largest values are a result by convention."""
 
     @property
     def changes(self) -> bool:
@@ -83,8 +85,18 @@ def padding(trial: Trial) -> Padding | None:
         if not found:
             raise Refused("its result has no row for each sample")
         share = float(f"{max(found):.2g}")
-        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, state)
+        pooled = _is_convolutional(trial)
+        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, state, pooled)
     return None
+
+
+def _is_convolutional(trial: Trial) -> bool:
+    """Return True if the layers of a model that join positions are convolutions."""
+    nn = trial.scene.torch.nn
+    kinds = {type(layer) for layer in trial.copy.modules()}
+    others = (nn.modules.rnn.RNNBase, nn.MultiheadAttention, nn.modules.rnn.RNNCellBase)
+    convolutions = (nn.Conv1d, nn.Conv2d)
+    return any(issubclass(kind, convolutions) for kind in kinds) and not any(issubclass(kind, others) for kind in kinds)
 
 
 def _ends(value: Any, torch: Any) -> Any:
