@@ -68,6 +68,7 @@ def test_proof_is_found_at_its_line(rule):
         assert marked <= found
 
 
+@pytest.mark.program
 def test_healthy_programs_are_quiet():
     alarms = [
         f"{path.relative_to(REPOSITORY)}:{one.primary.site.line} {one.rule}"

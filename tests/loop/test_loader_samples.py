@@ -267,6 +267,7 @@ def test_stop_iteration_in_a_data_set_does_not_end_the_epoch_quietly(dataset):
         list(Loader(dataset(StopIteration()), batch_size=4))
 
 
+@pytest.mark.program
 def test_spawned_workers_give_the_same(monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))  # that of another test has no spec
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)

@@ -9,7 +9,7 @@ from tiers import in_tiers
 LISTINGS = sorted((Path(__file__).parent / "seeds").glob("*.py"))
 
 
-@pytest.mark.parametrize("listing", in_tiers(LISTINGS, LISTINGS[::3]))
+@pytest.mark.parametrize("listing", in_tiers(LISTINGS, LISTINGS[::6]))
 def test_listing_has_its_findings_and_no_other(listing: Path) -> None:
     run = supervise(listing)
     assert run.how == "finished", str(run)

@@ -7,7 +7,10 @@ from programs import supervise
 from tiers import in_tiers
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
-LONG = {"evolution_strategy", "sac_learned_temperature"}
+LONG = {
+    "byol_cosine_tau_flat", "dqn_target_with_gradients", "evolution_strategy", "hypernetwork_functional_call",
+    "sac_learned_temperature",
+}  # fmt: skip
 """The longest ones are for `make programs`."""
 
 
