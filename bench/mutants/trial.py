@@ -50,7 +50,7 @@ def digest(path: Path) -> str:
             )
         except subprocess.TimeoutExpired:
             return "slow"
-        return result.read_text() if result.exists() else ""
+        return result.read_text() if result.is_file() else ""
 
 
 def run(

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from truestep.events import ParametersUnchanged
-from truestep.probes.optimizer.random_values import is_drawn, is_initial
+from truestep.probes.gradients.random_values import is_drawn, is_initial
 from truestep.testing import capture_events
 
 LAYERS = (nn.Linear(2, 32), nn.Linear(64, 3), nn.Conv2d(3, 8, 3), nn.Embedding(50, 8))

@@ -15,7 +15,7 @@ STEPS = {
     "accumulation-not-normalised": 40, "clip-before-backward": 40, "clip-wrong-parameters": 40,
     "forward-called-directly": 40, "hidden-state-not-detached": 40, "loss-kept-with-graph": 40,
     "optimizer-rebuilt": 60, "padding-in-loss": 60, "seed-in-training-loop": 60,
-    "target-in-input": 60, "update-rounds-to-zero": 220,
+    "noise-not-in-input": 60, "target-in-input": 60, "update-rounds-to-zero": 220,
 }  # fmt: skip
 """Proofs with a run of seconds, for the harm: the finding is in these first steps. Whole runs are slow tests."""
 RUNS = [

@@ -1,6 +1,6 @@
 """Who earns more than 50,000? Logistic regression on the census data, with calibration and a threshold.
 
-The strength of the penalty is found by cross-validation, the model is calibrated on rows of its own (Platt), and the
+The strength of the penalty is found by cross-validation, the model is calibrated on separate rows (Platt), and the
 threshold with the highest profit of a campaign is chosen on other rows. The official test file is used once.
 """
 
@@ -83,7 +83,7 @@ def fit_logistic(x, y, penalty, epochs=30, batch=128, lr=1.0, seed=0):
 
 
 def cross_validate(rows, y, penalties, folds=4):
-    """Mean loss on the left out fold for each penalty; the encoder is fitted anew in each fold."""
+    """Mean loss on the left out fold for each penalty; the encoder is fitted in each fold."""
     scores = np.zeros((len(penalties), folds))
     splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
     for f, (inside, outside) in enumerate(splitter.split(np.zeros(len(y)), y)):

@@ -208,8 +208,8 @@ def _step_of_pass(node: Any) -> int | None:
     """Return the step of a backward pass that began from a node of the tape, or from its only input."""
     inner = [following for following, _ in node.next_functions if following is not None]
     for one in (node, inner[0]) if len(inner) == 1 else (node,):
-        if (token := one.metadata.get(_ROOT)) is not None:
-            return int(token.step)
+        if isinstance(token := one.metadata.get(_ROOT), _Token):
+            return token.step
     return None
 
 

@@ -35,7 +35,7 @@ from truestep.probes.context.values import plain_number
 from truestep.probes.files.contents import resumes, states
 from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
-from truestep.probes.optimizer.random_values import is_initial
+from truestep.probes.gradients.random_values import is_initial
 from truestep.probes.optimizer.sampled_measures import keep_base
 from truestep.seams.patch import patch
 

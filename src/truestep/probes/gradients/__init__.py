@@ -7,5 +7,6 @@ clip: the probe of gradient clipping
 scaler: the probe of GradScaler
 scales: gradients that carry the scale of a GradScaler
 ineffective_freezes: attributes that were meant to freeze parameters
+random_values: values of weights that look random
 plain_tensors: tensors that were to be parameters
 """

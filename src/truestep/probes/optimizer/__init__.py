@@ -7,7 +7,6 @@ stepped: values before and after a step
 layer_sizes: gradients and updates of the weights, at sampled steps
 pace: time and memory of the process, at sampled steps
 sampled_measures: mixed gradients, and parameters that never change
-random_values: values of weights that look random
 equal_rows: weights with equal rows
 rebuilt: optimizers that are built again over the same parameters
 aliases: second names of a trained model

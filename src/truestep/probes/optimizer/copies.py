@@ -12,7 +12,7 @@ from truestep import source
 from truestep.events import CopyUnchanged, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.gradients.gradient_states import Held
-from truestep.probes.optimizer.random_values import is_initial
+from truestep.probes.gradients.random_values import is_initial
 from truestep.probes.optimizer.sampled_measures import fingerprint
 
 _LEAST_STEPS = 10

@@ -9,7 +9,7 @@ from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, W
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values, stored
 from truestep.probes.gradients.gradient_states import FRESH, Counts, Held, Panel, looks_zero, version
-from truestep.probes.optimizer.random_values import is_drawn, is_initial
+from truestep.probes.gradients.random_values import is_drawn, is_initial
 from truestep.seams.divided import part
 from truestep.seams.fsdp import is_freed
 

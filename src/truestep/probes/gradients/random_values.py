@@ -14,7 +14,7 @@ _MOST = 4000
 _LEAST_DRAWN = 512
 """Least number of values whose distribution is tested."""
 _SIDE = 512
-"""Most rows and columns of the matrix whose largest singular value is computed."""
+"""Most rows and columns of the matrix for the largest singular value."""
 _LEAST_SIDE = 8
 _ROUNDS = 30
 _SIGMAS = 4
