@@ -172,7 +172,7 @@ class NoGradMissing(Rule):
             self._before[model, site] = first, phase.step
             if phase.calls < 2 and (phase.first.training or latest == phase.step):
                 return
-        where = f" over `{run.loader_name(phase.first.loader)}`" if phase.batches else ""
+        where = f" over `{run.loader_name(phase.first.loader)}`" if 2 * phase.batches > phase.calls else ""
         calls = f"{phase.calls} {'call' if phase.calls == 1 else 'calls'}"
         graphs = f"{phase.calls} {'graph with its' if phase.calls == 1 else 'graphs with their'} activations"
         draft = self.report(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from truestep.probes.evaluation.values import LOSSES, Made, Value
+from truestep.probes.evaluation.values import LOSSES, Made, Value, legacy_reduction
 
 REGRESSION = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _SAME = frozenset({
@@ -102,16 +102,9 @@ def _sides(values: list[Value]) -> tuple[Any, Any]:
 def _loss(name: str, values: list[Value], named: dict[str, Value]) -> tuple[str, str, Any]:
     if len(values) < 2 or (values[0].made is None) == (values[1].made is None):
         return "", "", None
-    reduction = named["reduction"].it if "reduction" in named else _legacy(named)
+    reduction = named["reduction"].it if "reduction" in named else legacy_reduction(named) or "mean"
     unit = {"mean": "mean", "sum": "sum", "none": "size"}.get(reduction, "")
     return unit, "error" if name in REGRESSION else "loss", _sides(values)
-
-
-def _legacy(named: dict[str, Value]) -> str:
-    """Return the reduction that ``size_average`` and ``reduce`` of older programs stand for."""
-    if "reduce" in named and named["reduce"].it is False:
-        return "none"
-    return "sum" if "size_average" in named and named["size_average"].it is False else "mean"
 
 
 def _reduced(name: str, unit: str, found: Value, tensor: type) -> str:

@@ -38,6 +38,7 @@ LOSSES = frozenset({
 OPERATIONS = _KEEPING | _CHOOSING | _EXTREME | _OTHER | LOSSES
 NOWHERE = object()
 """Stands for an unknown value among the variables."""
+_LEGACY = ("size_average", "reduce")
 _RENAMED = {"axis": "dim", "keepdims": "keepdim"}
 
 
@@ -127,9 +128,20 @@ def applied(
     return found
 
 
+def legacy_reduction(named: dict[str, Value]) -> str:
+    """Return the reduction that ``size_average`` and ``reduce`` of older programs stand for; "" without them."""
+    given = {key: named[key].it for key in _LEGACY if key in named}
+    if not given or any(type(value) is not bool for value in given.values()):
+        return ""
+    return ("mean" if given.get("size_average", True) else "sum") if given.get("reduce", True) else "none"
+
+
 def _applied(name: str, function: Any, given: list[Value], named: dict[str, Value], samples: int) -> Value:
     sources = given[:1] if name in _LIKE else given
     made = next((value.made for value in sources if value.made is not None), None)
+    reduction = legacy_reduction(named)
+    if reduction:  # the older arguments make torch warn at the line of this package
+        named = {key: value for key, value in named.items() if key not in _LEGACY} | {"reduction": Value(reduction)}
     named = {_RENAMED.get(key, key): value for key, value in named.items()}
     size = max((int(value.it.numel()) for value in given if _is_sized(value.it)), default=0)
     if size > _LARGEST:
