@@ -83,7 +83,8 @@ def in_loop(tmp_path, body):
 
 LOST = {
     "velocity": "for p, g, v in zip(params, grads, velocity):\n    v = 0.9 * v + g\n    p -= 0.1 * v",
-    "velocity by sub_": "for p, g, v in zip(params, grads, velocity):\n    v = torch.add(g, v)\n    p.data.sub_(0.1 * v)",
+    "velocity by sub_": "for p, g, v in zip(params, grads, velocity):\n    v = torch.add(g, v)\n"
+    "    p.data.sub_(0.1 * v)",
     "of two": "for i, (p, g, v, s) in enumerate(zip(params, grads, velocity, squares)):\n    v.mul_(0.9).add_(g)\n"
     "    s = 0.9 * s + 0.1 * g * g\n    root = s.sqrt() + 1e-3\n    p.sub_(0.01 * v / root)",
     "parameters": "for p, g in zip(params, grads):\n    p = p - 0.1 * g",
@@ -123,9 +124,11 @@ KEPT = {
     "augmented": "for p, g, v in zip(params, grads, velocity):\n    v *= 0.9\n    v += g\n    p -= 0.1 * v",
     "stored": "for i, (p, g, v) in enumerate(zip(params, grads, velocity)):\n    v = 0.9 * v + g\n"
     "    velocity[i] = v\n    p -= 0.1 * v",
-    "copied": "for p, g, v in zip(params, grads, velocity):\n    old = v\n    v = 0.9 * v + g\n    old.copy_(v)\n    p -= v",
+    "copied": "for p, g, v in zip(params, grads, velocity):\n    old = v\n    v = 0.9 * v + g\n    old.copy_(v)\n"
+    "    p -= v",
     "decay of the gradient": "for p, g in zip(params, grads):\n    g = g + 0.01 * p\n    p -= 0.1 * g",
-    "gradient clipped": "for p, g, v in zip(params, grads, velocity):\n    g = g.clamp(-1, 1)\n    v.add_(g)\n    p -= 0.1 * v",
+    "gradient clipped": "for p, g, v in zip(params, grads, velocity):\n    g = g.clamp(-1, 1)\n    v.add_(g)\n"
+    "    p -= 0.1 * v",
     "mask": "for p, g, m in zip(params, grads, masks):\n    m = m * g\n    p -= 0.1 * m",
     "anchor": "for p, g, a in zip(params, grads, anchors):\n    a = a - p\n    p -= 0.1 * (g - 0.1 * a)",
     "new parameters": "fast = []\nfor p, g in zip(params, grads):\n    p = p - 0.1 * g\n    fast.append(p)\n"

@@ -35,8 +35,8 @@ class ResultNeverRead(Rule):
     same state, and never reads the state that the model returns: the next input is made from the result, or only the
     result of the last step is read. The model is a recurrent layer of torch, or its source returns the next state by
     the name of the argument. Also reports an update that binds a new value to the variable of a loop,
-    ``p = p - lr * grad`` or ``v = momentum * v + grad``, and keeps it nowhere: at each look the parameters have the same
-    values, the velocity is zero while the parameters move, or values are beyond the bounds of a ``clamp``.
+    ``p = p - lr * grad`` or ``v = momentum * v + grad``, and keeps it nowhere: at each look the parameters have
+    the same values, the velocity is zero while the parameters move, or values are beyond the bounds of a ``clamp``.
 
     Why it matters
     --------------
