@@ -129,3 +129,46 @@ HEALTHY = {
 @pytest.mark.parametrize("parts", HEALTHY.values(), ids=HEALTHY)
 def test_dropout_on_purpose_is_silent(tmp_path, parts):
     assert events_of(tmp_path, **parts) == []
+
+
+MASK = "h * (torch.rand(h.shape) > drop).float() / (1 - drop) if drop > 0 else h"
+LONG = PROGRAM.replace("range(6)", "range(20)").replace("        {evaluate}", "        score = {evaluate}")
+
+
+@pytest.fixture
+def _with_a_score(monkeypatch):
+    monkeypatch.setitem(globals(), "PROGRAM", LONG)
+
+
+@pytest.mark.usefixtures("_with_a_score")
+@pytest.mark.parametrize(
+    ("flag", "drop"),
+    [("drop=0.2", MASK), ("train=True, drop=0.2", "h * torch.bernoulli(0.8 * torch.ones_like(h)) if train else h")],
+)
+@pytest.mark.parametrize("given", ["drop=0.2", ""])
+def test_a_mask_that_no_call_turns_off_is_found(tmp_path, flag, drop, given):
+    (event,) = events_of(tmp_path, flag=flag, drop=drop, given=given)
+    assert event.function == "forward"
+    assert event.mode == flag.partition("=")[0]
+    assert event.call is not None
+
+
+MASKED = {
+    "off by default": {"flag": "drop=0.0"},
+    "off in evaluation": {"evaluation": EVALUATION.replace("forward(w, a)", "forward(w, a, drop=0)")},
+    "off by a constant": {"evaluation": "OFF = 0.0\n" + EVALUATION.replace("forward(w, a)", "forward(w, a, drop=OFF)")},
+    "a variable": {"evaluation": EVALUATION.replace("forward(w, a)", "forward(w, a, drop=0.1 * len(x))")},
+    "samples": {"evaluation": SAMPLED + "    return torch.stack(outs).mean(0).std().item()"},
+    "no flag": {"drop": "h * (torch.rand(h.shape) > 0.2).float()"},
+    "noise in the input": {"drop": "h", "corrupt": "x = x * torch.rand_like(x) if drop > 0 else x\n    "},
+    "another switch": {"flag": "noise=0.2", "given": "noise=0.2", "drop": MASK.replace("drop", "noise")},
+    "with gradients": {"evaluation": EVALUATION.replace("@torch.no_grad()\n", "")},
+    "not evaluated": {"evaluate": "0.0"},
+    "off if it is given": {"drop": MASK.replace("drop > 0", "drop < 0")},
+}
+
+
+@pytest.mark.usefixtures("_with_a_score")
+@pytest.mark.parametrize("parts", MASKED.values(), ids=MASKED)
+def test_a_mask_on_purpose_is_silent(tmp_path, parts):
+    assert events_of(tmp_path, **({"flag": "drop=0.2", "given": "drop=0.2", "drop": MASK} | parts)) == []

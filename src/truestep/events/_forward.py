@@ -350,7 +350,7 @@ class OutputsCompared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FunctionDropped(Event):
-    """At the end: a line of a function of the program dropped values in training and without gradients too."""
+    """A line of a function of the program dropped values in training, and in an evaluation without gradients too."""
 
     absent: ClassVar[str] = "no dropout in a function without a module"
     function: str

@@ -76,8 +76,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once. On a
     copy of the model in eval mode, finds ``dropout_p`` of a fused attention, and dropout layers made in ``forward``.
     In functions without a module, finds a dropout function that does not get the mode which turned off another one of
-    its function, and a parameter of a function that is passed as the mode and that every call of the program leaves on,
-    if a call without gradients makes a number of the result.
+    its function, and a parameter of a function that turns dropout or a random mask on and that every call in the
+    program leaves on, if a call without gradients makes a number of the result.
 
     Why it matters
     --------------
@@ -276,7 +276,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 continue
             called.add((event.function, event.mode))
             if event.mode:
-                label, help = f"leaves `{event.mode}` on", f"pass `{event.mode}=False` in evaluation"
+                label, help = f"leaves `{event.mode}` on", f"turn `{event.mode}` off in evaluation"
             else:
                 label = f"does not get `{event.follows}`, and its default is `training=True`"
                 help = f"pass `training={event.follows}` to the dropout function"

@@ -18,6 +18,9 @@ _DEEP = 3
 _SAMPLING = re.compile(
     r"mc|samples?|sampling|uncertain|bayes|stochastic|ensemble|generat|draw|pseudo|teacher|monte|predictive|variance"
 )
+_SWITCH = re.compile(r"drop|train")
+_DRAWS = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_"})
+_LAYERS = frozenset({"matmul", "mm", "bmm", "einsum", "linear", "conv1d", "conv2d", "addmm", "baddbmm", "embedding"})
 _NUMBERS = frozenset({"item", "tolist", "numpy"})
 _SPREADS = frozenset({"stack", "std", "var", "backward", "grad", "std_mean", "var_mean"})
 """Uses of several results of one input, and of results that are trained on."""
@@ -51,6 +54,107 @@ def is_always_on(path: str, name: str, parameter: str) -> bool:
     """Return True if each call of a function in its file sets a parameter to a true constant, or leaves it at one."""
     tree = source.parsed(path)
     return tree is not None and _settings(tree, name, parameter, _DEEP) == {True}
+
+
+@functools.lru_cache(maxsize=256)
+def masked_by(code: CodeType) -> tuple[str, ast.Call] | None:
+    """Return the parameter of a function that turns a random mask of computed values on, and the draw of this mask."""
+    function = scope_of(code)
+    if not isinstance(function, _FUNCTIONS):
+        return None
+    switches = [name for name in _parameters(function) if _SWITCH.search(name.lower())]
+    computed = {
+        name
+        for node in source.walk(function)
+        if isinstance(node, ast.Assign) and _is_product(node.value)
+        for target in node.targets
+        for name in _names(target, ast.Store)
+    }
+    for node in source.walk(function) if switches else ():
+        under = [node.body] if isinstance(node, ast.IfExp) else node.body if isinstance(node, ast.If) else []
+        mode = _turned_on(node.test) & set(switches) if isinstance(node, ast.IfExp | ast.If) else set()
+        for call in (one for part in under if mode for one in source.walk(part) if isinstance(one, ast.Call)):
+            drawn = isinstance(call.func, ast.Attribute) and call.func.attr in _DRAWS
+            if drawn and not computed.isdisjoint(_names(call, ast.Load)):
+                return min(mode), call
+    return None
+
+
+def _is_product(value: ast.expr) -> bool:
+    """Return True if an expression has a product of matrices, or another layer as a function."""
+    for node in source.walk(value):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return True
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _LAYERS:
+            return True
+    return False
+
+
+def _turned_on(test: ast.expr) -> set[str]:
+    """Return the names that must be true, or more than 0, for a condition to hold.
+
+    >>> sorted(_turned_on(ast.parse("train and drop > 0", mode="eval").body))
+    ['drop', 'train']
+    """
+    match test:
+        case ast.Name(id=name):
+            return {name}
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt()], comparators=[ast.Constant(value=0)]):
+            return {name}
+        case ast.BoolOp(op=ast.And(), values=values):
+            return set().union(*map(_turned_on, values))
+    return set()
+
+
+@functools.lru_cache(maxsize=64)
+def evaluations(path: str, name: str) -> tuple[tuple[str, ast.Call], ...]:
+    """Return the calls of a function without gradients, with the functions of the file that make numbers of the result.
+
+    Without any if a call draws samples on purpose.
+    """
+    tree, found = source.parsed(path), []
+    for function in source.walk(tree) if tree is not None else ():
+        calls = _calls_without_gradients(function, name) if isinstance(function, ast.FunctionDef) else []
+        for call in calls:
+            use = use_of(function, function.name, call.lineno)  # type: ignore[attr-defined]
+            if use == "sampled":
+                return ()
+            if use == "number":
+                found.append((function.name, call))  # type: ignore[attr-defined]
+    return tuple(found)
+
+
+def _calls_without_gradients(function: ast.FunctionDef, name: str) -> list[ast.Call]:
+    decorated = any(_turns_gradients_off(one) for one in function.decorator_list)
+    blocks: list[ast.AST] = [function] if decorated else [
+        node
+        for node in source.walk(function)
+        if isinstance(node, ast.With) and any(_turns_gradients_off(one.context_expr) for one in node.items)
+    ]  # fmt: skip
+    calls = [one for block in blocks for one in source.walk(block) if isinstance(one, ast.Call)]
+    return [one for one in calls if isinstance(one.func, ast.Name) and one.func.id == name]
+
+
+def _turns_gradients_off(node: ast.expr) -> bool:
+    return ast.unparse(node).removesuffix("()").rpartition(".")[2] in ("no_grad", "inference_mode")
+
+
+@functools.lru_cache(maxsize=64)
+def numbers_from(code: CodeType, name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the variables of a function that only a call of another one stores, for each statement with this call."""
+    scope = scope_of(code)
+    stores = [one.id for one in source.walk(scope or ast.Module([], [])) if _is_stored(one)]  # type: ignore[attr-defined]
+    found = []
+    for node in _simple(scope) if scope is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+            names = [one for one in _names(node.targets[0], ast.Store) if stores.count(one) == 1]
+            if names and isinstance(node.value.func, ast.Name) and node.value.func.id == name:
+                found.append(tuple(names))
+    return tuple(found)
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 @functools.lru_cache(maxsize=256)
@@ -96,6 +200,14 @@ def _setting(
         passed = inner is not None and value.id in _parameters(inner)
         if inner is not None and passed and all(isinstance(one.ctx, ast.Load) for one in stored):
             return _settings(tree, inner.name, value.id, depth - 1)
+        constants = [
+            node.value
+            for node in source.walk(tree)
+            if isinstance(node, ast.Assign) and [ast.unparse(one) for one in node.targets] == [value.id]
+        ]
+        whole = [one for one in source.walk(tree) if _is_stored(one) and getattr(one, "id", "") == value.id]
+        if len(whole) == len(constants) == 1 and isinstance(constants[0], ast.Constant):
+            return {bool(constants[0].value)}
     return {None}
 
 
@@ -116,7 +228,12 @@ def measures(code: CodeType, line: int) -> str:
         several draws for one input; "" for another use.
     """
     scope = scope_of(code)
-    if scope is None or _SAMPLING.search(code.co_name.lower()):
+    return "sampled" if scope is None else use_of(scope, code.co_name, line)
+
+
+def use_of(scope: ast.AST, name: str, line: int) -> str:
+    """Return the same for the function or file of a scope."""
+    if _SAMPLING.search(name.lower()):
         return "sampled"
     if any(_draws_again(node, line) for node in source.walk(scope)):
         return "sampled"

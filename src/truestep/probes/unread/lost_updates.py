@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site, ValueUnread
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.mask_switches import MaskSwitches
 from truestep.probes.optimizer.sampled_measures import fingerprint
 from truestep.probes.unread.bound_updates import BOUNDS, BoundUpdate, Source, reached
 from truestep.probes.unread.effects import parts_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _FRAMES = 4
 _ENOUGH = 4
 """Looks with the same values."""
-_LOOKS = (0, 1, 2, 3, 4, 8, 16, 32)
+_LOOKS = frozenset((0, 3, *(2**power for power in range(15))))
 """Calls of ``autograd.grad`` at a line at which the variables are read."""
 _MOST = 64
 _LARGEST = 1 << 22
@@ -54,6 +55,7 @@ class LostUpdates:
         self._scene = scene
         self._watched: dict[Site, _Watched] = {}
         self._calls: dict[int, int] = {}
+        self._masks = MaskSwitches(scene)
 
     def taken(self, site: Site | None, frame: FrameType | None) -> None:
         """Look at some of the calls of ``autograd.grad`` at a line."""
@@ -65,13 +67,11 @@ class LostUpdates:
 
     def look(self, frame: FrameType | None) -> None:
         """Look at the loops that every pass reaches from a user's frame and from those outwards."""
-        depth = _FRAMES
         with Aside():
-            while frame is not None and depth:
-                if self._scene.sites.kind(frame.f_code) == 0:
-                    depth -= 1
-                    self._frame(frame)
-                frame = frame.f_back
+            frames = self._scene.sites.users(frame)[:_FRAMES]
+            for one in frames:
+                self._frame(one)
+            self._masks.look(frames)
 
     def _frame(self, frame: FrameType) -> None:
         found = reached(frame.f_code, frame.f_lineno)
