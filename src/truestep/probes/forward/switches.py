@@ -221,7 +221,7 @@ def _default(function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -
 
 @functools.lru_cache(maxsize=256)
 def measures(code: CodeType, line: int) -> str:
-    """Return what a function does with the result of the statement at a line.
+    """Return the use that a function makes of the result of a statement.
 
     Returns:
         "number" if it makes numbers of it or compares it; "returned" if its caller gets it; "sampled" for one of

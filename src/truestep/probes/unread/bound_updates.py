@@ -41,8 +41,8 @@ class BoundUpdate(NamedTuple):
         name: the variable.
         place: the new value.
         value: the same, as syntax.
-        own: what the variable goes over.
-        written: what the other variables go over that an update in the loop writes, with this value.
+        own: source of the variable in the header of the loop.
+        written: sources of the other variables that an update in the loop writes, with this value.
         read: False if nothing reads the new value.
         gradient: whether the new value is made from a gradient, by the names.
     """
@@ -66,7 +66,7 @@ class Reached(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def reached(code: CodeType, line: int) -> Reached:
-    """Return what runs again before a line of a function is reached again; a line of 0 is for the whole function."""
+    """Return the code that runs between two visits of a line of a function; a line of 0 is for the whole function."""
     scope = scope_of(code)
     if scope is None:
         return Reached((), ())
@@ -104,7 +104,7 @@ def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
 
 
 def sources(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, Source]]:
-    """Yield the variables of a loop, with what they go over.
+    """Yield the variables of a loop, with their sources.
 
     >>> loop = ast.parse("for i, (p, v) in enumerate(zip(params, state.values())): pass").body[0]
     >>> [(name, ast.unparse(one.held)) for name, one in sources(loop.target, loop.iter)]

@@ -176,7 +176,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 
 def _items(own: Source, names: dict[str, Any], torch: Any) -> Iterator[Any]:
-    """Yield the objects that a variable of a loop goes over, without code of the program; None for what is unknown."""
+    """Yield the objects that a variable of a loop goes over, without code of the program; None for an unknown one."""
     node = own.held
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters":
         owner = resolved(node.func.value, names)
