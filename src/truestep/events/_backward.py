@@ -220,8 +220,9 @@ class ValueUnread(Event):
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
     row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; "state"
-    for the next state of a recurrent model, with the variable that each call gets instead; for an expression alone its
-    operation, or "expression"."""
+    for the next state of a recurrent model, with the variable that each call gets instead; "update" for a variable of a
+    loop with a new value that is kept nowhere, while the tensor that the loop gave stays as it was; for an expression
+    alone its operation, or "expression"."""
     again: bool = True
     """Whether each step makes it again."""
     size: int = 0

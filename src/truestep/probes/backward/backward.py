@@ -23,6 +23,7 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
+from truestep.probes.unread.lost_updates import LostUpdates
 from truestep.probes.unread.values import UnreadValues
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
@@ -79,6 +80,7 @@ class BackwardProbe(Probe):
         self.terms = Terms(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
+        self.updates = LostUpdates(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -203,6 +205,7 @@ class BackwardProbe(Probe):
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
+            self.updates.look(scene.sites.frame(1))
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -325,6 +328,7 @@ class BackwardProbe(Probe):
     def taken(self, site: Site | None, create_graph: bool) -> None:
         """Emit the event of a call of ``autograd.grad``."""
         self.scene.tell(GradientsTaken, site=site, create_graph=create_graph)
+        self.updates.taken(site, self.scene.sites.frame(1))
 
     @sees
     def after(self, entered: Entered, retained: bool, outputs: Any) -> None:
