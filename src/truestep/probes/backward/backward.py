@@ -16,6 +16,7 @@ from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.broadcasts import read_broadcasts
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
+from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
@@ -207,6 +208,7 @@ class BackwardProbe(Probe):
             self.terms.look(node, scene.sites.own(1), site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
+            read_squashed(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
@@ -228,6 +230,7 @@ class BackwardProbe(Probe):
         node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
         if calls in _EARLY and node is not None:
             read_broadcasts(self.scene, node, site, taken=True)
+            read_squashed(self.scene, node, site)
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
