@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, Site
+from truestep.events import LossComputed, OptimizerStepped, Site, SquashedTwice
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits

@@ -25,6 +25,7 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
+from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
@@ -82,6 +83,7 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
+        self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -204,7 +206,8 @@ class BackwardProbe(Probe):
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
             self._look_at_value(root, node, site)
         if sampled and self._another_read():
-            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.groups.look(leaves, scene.sites.frame(1))
             self.terms.look(node, scene.sites.own(1), site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)

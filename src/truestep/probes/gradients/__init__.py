@@ -7,5 +7,6 @@ clip: the probe of gradient clipping
 scaler: the probe of GradScaler
 scales: gradients that carry the scale of a GradScaler
 ineffective_freezes: attributes that were meant to freeze parameters
+leaf_groups: lists and dicts of tensors that are parameters
 plain_tensors: tensors that were to be parameters
 """

@@ -21,7 +21,8 @@ _MOST_BETWEEN = 8
 
 def read_squashed(scene: Scene, root: Any, site: Site | None) -> None:
     """Emit an event if a term of a loss is the logarithm of a sigmoid of the result of a sigmoid."""
-    queue, seen = deque([] if root is None else [root]), set()
+    queue = deque([] if root is None else [root])
+    seen: set[Any] = set()
     while queue and len(seen) < _MOST_TERMS:
         node = queue.popleft()
         if node in seen:
