@@ -200,5 +200,4 @@ def test_a_large_table_of_a_dict_left_out_has_medium_confidence():
 def test_tensors_of_a_dict_that_move_or_are_not_reached_are_quiet():
     assert judge(ParametersNotOptimized, of_a_dict((1, 3), (), moved=(1, 2, 3))) == []
     assert judge(ParametersNotOptimized, of_a_dict((1, 3), (2,), read=(1, 3))) == []
-    assert judge(ParametersNotOptimized, of_a_dict((1, 3), (2,), steps=20)) == []
     assert judge(ParametersNotOptimized, of_a_dict((1, 3), (2,), moved=())) == []
