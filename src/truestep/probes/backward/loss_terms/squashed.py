@@ -69,7 +69,7 @@ def _logarithm(node: Any, name: str) -> tuple[Any, str] | None:
 
 
 def _exponent(node: Any) -> tuple[Any, str] | None:
-    """Return what made x in exp(-x), exp(x) or exp(-x.abs())."""
+    """Return the operation that made x in exp(-x), exp(x) or exp(-x.abs())."""
     if node is None or str(node.name()) != _EXP:
         return None
     inner = _only(node)
