@@ -156,8 +156,8 @@ def _has_plain_factor(node: Any) -> bool:
 def _of_two_samples(node: Any) -> tuple[Shape, Shape] | None:
     """Return the shapes of a product of a column and a row that both have one value for each sample, (N, 1) and (N,).
 
-    Its mean is the product of two means, which is not written so on purpose. A side that was given its shape by a view is
-    meant to have it.
+    Its mean is the product of two means, which is not written so on purpose. A side that was given its shape by a view
+    is meant to have it.
     """
     wide, shapes, known = _shape(node), [], []
     sides = list(node.next_functions)
