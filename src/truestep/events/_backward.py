@@ -112,7 +112,10 @@ class TargetFollowed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
-    """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
+    """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N).
+
+    At a sampled backward pass, and at early calls of ``autograd.grad``.
+    """
 
     absent: ClassVar[str] = "no readable autograd tape"
     site: Site | None = None
@@ -120,6 +123,8 @@ class BroadcastOnTape(Event):
     """Shape before the broadcast."""
     wide: tuple[int, ...] = ()
     """Shape after the broadcast."""
+    taken: bool = False
+    """Whether the pass was a call of ``autograd.grad``, after which a program may count no step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

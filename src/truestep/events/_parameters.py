@@ -9,6 +9,19 @@ from truestep.events._event import Event, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeavesGrouped(Event):
+    """At a sampled backward: a list or a dict of trainable leaves, of which an optimizer holds some and none others."""
+
+    absent: ClassVar[str] = "no collection of tensors of which an optimizer holds a part"
+    parameters: tuple[int, ...]
+    """Those of the collection that the loss reaches."""
+    names: tuple[str, ...] = ()
+    """Place of each, such as "P['bias']"."""
+    name: str = ""
+    """Variable that holds the collection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParametersUnchanged(Event):
     """At a sampled step: trainable parameters that have kept their values since they were first observed."""
 

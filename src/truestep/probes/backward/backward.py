@@ -14,7 +14,10 @@ from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, L
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
+from truestep.probes.backward.loss_terms.broadcasts import read_broadcasts
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
+from truestep.probes.backward.loss_terms.picked import read_picked
+from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
@@ -24,6 +27,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.unread.lost_updates import LostUpdates
+from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
@@ -35,6 +39,7 @@ _CHAINS_FOR = 4
 """Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
 _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
+_MOST_LINES = 64
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
 
@@ -69,6 +74,8 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
+        self._taken: dict[Site | None, int] = {}
+        """Line to the number of calls of ``autograd.grad``."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
@@ -78,6 +85,7 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
+        self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.updates = LostUpdates(self.scene)
@@ -179,6 +187,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
+            self._look_at_taken(outputs, site)
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -200,10 +209,13 @@ class BackwardProbe(Probe):
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
             self._look_at_value(root, node, site)
         if sampled and self._another_read():
-            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.groups.look(leaves, scene.sites.frame(1))
             self.terms.look(node, scene.sites.own(1), site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
+            read_squashed(scene, node, site)
+            read_picked(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             self.updates.look(scene.sites.frame(1))
             if scene.checks is not None:
@@ -222,6 +234,14 @@ class BackwardProbe(Probe):
         alone = retains and root is not None and len(outputs) == 1 and root.numel() == 1
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
+
+    def _look_at_taken(self, outputs: Any, site: Site | None) -> None:
+        """Look at the graph of a loss at early calls of ``autograd.grad`` at a line."""
+        calls = self._taken[site] = self._taken.get(site, 0) + 1
+        node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
+        if calls in _EARLY and node is not None:
+            read_broadcasts(self.scene, node, site, taken=True)
+            read_squashed(self.scene, node, site)
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
