@@ -73,6 +73,7 @@ from truestep.events._figures import (
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
+    KeptTensorsChanged,
     ModelExported,
     OptimizerLoaded,
     ScheduleMoved,
@@ -130,6 +131,7 @@ from truestep.events._objects import (
 )
 from truestep.events._parameters import (
     AverageMeasured,
+    AverageOfItself,
     CopyUnchanged,
     FreezeIgnored,
     FrozenStepped,
@@ -185,6 +187,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AverageOfItself",
     "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
@@ -230,6 +233,7 @@ __all__ = [
     "InputRepeated",
     "InputsCompared",
     "InputsRead",
+    "KeptTensorsChanged",
     "LabelsCounted",
     "LabelsRead",
     "LayerRan",

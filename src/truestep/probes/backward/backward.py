@@ -24,6 +24,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.unread.values import UnreadValues
+from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
@@ -79,6 +80,7 @@ class BackwardProbe(Probe):
         self.terms = Terms(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
+        self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -177,6 +179,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
+            self._look_at_inputs(args[3] if len(args) > 3 else ())
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -203,6 +206,7 @@ class BackwardProbe(Probe):
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
+            self._look_at_variables()
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -216,6 +220,16 @@ class BackwardProbe(Probe):
         alone = retains and root is not None and len(outputs) == 1 and root.numel() == 1
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
+
+    @sees
+    def _look_at_inputs(self, inputs: Any) -> None:
+        """Look at the variables at a call of ``autograd.grad``; the pass counts even if this fails."""
+        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
+
+    @sees
+    def _look_at_variables(self) -> None:
+        """Look at the variables at a sampled step; the pass counts even if this fails."""
+        self.variables.look(self.scene.sites.frame(1))
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
