@@ -28,10 +28,10 @@ class KeptName(NamedTuple):
         figure: the figure that is compared with it.
         greater: whether greater figures lead into the branch.
         strict: whether an equal figure leads past it.
-        owner: the class whose objects have the variable as an attribute; "" for a variable of a function or a module.
+        owner: the class with the variable as an attribute of its objects; "" for a variable of a function or a module.
         loops: first and last lines of the loops around the branch, the innermost one first.
         resets: lines outside of the branch that give the best figure another value.
-        bound: whether the variable gets a value that is no constant elsewhere.
+        bound: whether the variable gets a value other than a constant elsewhere.
         site: the assignment.
         read: a place that reads the variable.
     """

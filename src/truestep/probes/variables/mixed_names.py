@@ -139,7 +139,7 @@ def _mixes(scope: ast.AST) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...], ast
 
 
 def _written(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr, str]]:
-    """Yield what a statement writes to in place, the value, and how: "scale", "add", "set" or "mix"."""
+    """Yield the places that a statement writes to, with the value, and the way: "scale", "add", "set" or "mix"."""
     match node:
         case ast.AugAssign(target=target, op=ast.Mult(), value=value):
             yield target, value, "scale"
