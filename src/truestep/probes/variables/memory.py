@@ -53,9 +53,11 @@ class Leaves:
 
 
 def is_plain(torch: Any, held: Any) -> bool:
-    """Return True for a tensor of torch's own classes, with numbers that can be trained."""
+    """Return True for a tensor of torch's own classes, with numbers that can be trained, and memory to compare."""
     kind = type(held)
     if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+        return False
+    if torch._C._functorch.is_functorch_wrapped_tensor(held):
         return False
     return bool(held.is_floating_point() and has_values(held) and held.numel())
 

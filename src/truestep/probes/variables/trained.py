@@ -44,7 +44,9 @@ class TrainedVariables:
                 self._scene.changed()
 
     def taken(self, inputs: Iterable[Any], frame: FrameType | None) -> None:
-        """Look at the variables at some passes of ``autograd.grad``."""
+        """Look at the variables at some passes of ``autograd.grad``, outside of transformations of ``torch.func``."""
+        if self._scene.torch._C._functorch.peek_interpreter_stack() is not None:
+            return
         self._passes += 1
         if self._passes in _FIRST or not self._passes % _EVERY or self._passes == self._next:
             self._leaves.met(inputs)
