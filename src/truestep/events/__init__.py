@@ -73,6 +73,7 @@ from truestep.events._figures import (
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
+    KeptTensorsChanged,
     ModelExported,
     OptimizerLoaded,
     ScheduleMoved,
@@ -133,6 +134,7 @@ from truestep.events._objects import (
 )
 from truestep.events._parameters import (
     AverageMeasured,
+    AverageOfItself,
     CopyUnchanged,
     FreezeIgnored,
     FrozenStepped,
@@ -189,6 +191,7 @@ __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",
+    "AverageOfItself",
     "AxesRead",
     "BackwardEnded",
     "BatchDrawn",
@@ -235,6 +238,7 @@ __all__ = [
     "InputRepeated",
     "InputsCompared",
     "InputsRead",
+    "KeptTensorsChanged",
     "LabelsCounted",
     "LabelsRead",
     "LayerRan",

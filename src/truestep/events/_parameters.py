@@ -88,6 +88,22 @@ class AverageMeasured(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AverageOfItself(Event):
+    """An average of trained tensors consists of these tensors, or of views of them, and is written in place."""
+
+    absent: ClassVar[str] = "no average of tensors in variables"
+    name: str
+    """The variable with the average."""
+    other: str
+    """The variable with the trained tensors."""
+    tensors: int
+    updated: Site | None = None
+    """The statement that writes the average."""
+    site: Site | None = None
+    """The statement that gives it its first value; that of the update if it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelAliased(Event):
     """A trained model has two names, of which one says that it stands for another model, or all places of an ensemble.
 

@@ -26,9 +26,10 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
-from truestep.probes.unread.lost_updates import LostUpdates
 from truestep.probes.gradients.leaf_groups import LeafGroups
+from truestep.probes.unread.lost_updates import LostUpdates
 from truestep.probes.unread.values import UnreadValues
+from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
@@ -89,6 +90,7 @@ class BackwardProbe(Probe):
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.updates = LostUpdates(self.scene)
+        self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -188,6 +190,7 @@ class BackwardProbe(Probe):
         if not accumulates:
             scene.losses.unknown()
             self._look_at_taken(outputs, site)
+            self._look_at_inputs(args[3] if len(args) > 3 else ())
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -218,6 +221,7 @@ class BackwardProbe(Probe):
             read_picked(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             self.updates.look(scene.sites.frame(1))
+            self._look_at_variables()
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -242,6 +246,15 @@ class BackwardProbe(Probe):
         if calls in _EARLY and node is not None:
             read_broadcasts(self.scene, node, site, taken=True)
             read_squashed(self.scene, node, site)
+
+    @sees
+    def _look_at_inputs(self, inputs: Any) -> None:
+        """Look at the variables at a call of ``autograd.grad``; the pass counts even if this fails."""
+        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
+
+    def _look_at_variables(self) -> None:
+        """Look at the variables at a sampled step; the pass counts even if this fails."""
+        self.variables.look(self.scene.sites.frame(1))
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
