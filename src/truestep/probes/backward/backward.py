@@ -21,7 +21,7 @@ from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
-from truestep.probes.backward.signs import loss_function, turned_term
+from truestep.probes.backward.signs import SCALINGS, source_of
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
@@ -33,7 +33,6 @@ from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
-_SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _CHAINS_FOR = 4
@@ -239,6 +238,7 @@ class BackwardProbe(Probe):
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
 
+    @sees
     def _look_at_taken(self, outputs: Any, site: Site | None) -> None:
         """Look at the graph of a loss at early calls of ``autograd.grad`` at a line."""
         calls = self._taken[site] = self._taken.get(site, 0) + 1
@@ -252,6 +252,7 @@ class BackwardProbe(Probe):
         """Look at the variables at a call of ``autograd.grad``; the pass counts even if this fails."""
         self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
 
+    @sees
     def _look_at_variables(self) -> None:
         """Look at the variables at a sampled step; the pass counts even if this fails."""
         self.variables.look(self.scene.sites.frame(1))
@@ -260,10 +261,10 @@ class BackwardProbe(Probe):
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
         if kind in _SUMS:
             return _divided_terms(node)
-        if kind not in _SCALINGS or self.scene.scales.scaled_by is None:
-            return kind in _SCALINGS
+        if kind not in SCALINGS or self.scene.scales.scaled_by is None:
+            return kind in SCALINGS
         inner = node.next_functions[0][0] if node.next_functions else None
-        return inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
+        return inner is not None and (inner.name() in SCALINGS or _divided_terms(inner))
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
         """Return True if backward() at this line gets a factor for the loss; decided at its first call."""
@@ -282,20 +283,6 @@ class BackwardProbe(Probe):
         if type(node).__name__ == name:
             self._kinds[type(node)] = name
         return name
-
-    def _source(self, node: Any) -> dict[str, Any]:
-        """Return the facts of the operations that computed a loss, as `LossRead` has them."""
-        function, negative = ("", False) if node is None else loss_function(node)
-        turned = "" if node is None or function else turned_term(node)
-        scaled = False
-        while node is not None:
-            name = self._kind(node)
-            inner = [following for following, _ in node.next_functions if following is not None]
-            if name not in _SCALINGS or len(inner) != 1:
-                facts = {"function": function, "negative": negative, "turned": turned}
-                return {"root": name, "scaled": scaled, **facts}
-            node, scaled = inner[0], True
-        return {"root": "leaf", "scaled": scaled}
 
     def last(self) -> Iterator[Event]:
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
@@ -335,7 +322,7 @@ class BackwardProbe(Probe):
             scene.losses.last = value if scene.scales.scaled_by is None else None
             scene.losses.site = site
             if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
-                scene.losses.source[site] = source = self._source(node)
+                scene.losses.source[site] = source = source_of(node)
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None
