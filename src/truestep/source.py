@@ -144,7 +144,7 @@ def read(path: str | os.PathLike[str]) -> SourceFile:
 
 
 def overlay(path: str, text: str | None) -> None:
-    """Let `read` return a text for a path, whatever the file holds; None ends that."""
+    """Let `read` return a text for a path, instead of the file; None ends that."""
     if text is None:
         _overlays.pop(path, None)
     else:

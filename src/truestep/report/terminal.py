@@ -60,7 +60,7 @@ _IN_BRACKETS = re.compile(r" \((?:line \d+|[^\s()]+:\d+)\)")
 
 
 def console_for(out: TextIO, *, width: int, colour: bool) -> Console:
-    """Return a console that gives equal texts for equal arguments, whatever the environment and the front end."""
+    """Return a console that gives equal texts for equal arguments, in any environment and front end."""
     return Console(
         file=out,
         width=width,

@@ -45,7 +45,7 @@ class UpdateExceedsWeights(Rule):
     What it does
     ------------
     Measures, at sampled steps, how far a step moves the weights of an optimizer, relative to their size: the median of
-    its weights, whatever the optimizer. Reports a first update of more than three times the weights, if the loss then
+    its weights, by any optimizer. Reports a first update of more than three times the weights, if the loss then
     jumped to five times its value or was never lower again. If the first update was not measured, the next three show
     it: they are of about the size of the weights, and at least four later values of the loss are 25 times as large as
     its first, 1,000 times for errors. Models without a weight of 16 values are not judged.

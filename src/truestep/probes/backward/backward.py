@@ -247,14 +247,14 @@ class BackwardProbe(Probe):
             read_broadcasts(self.scene, node, site, taken=True)
             read_squashed(self.scene, node, site)
 
+    # The pass counts even if one of these looks fails.
+
     @sees
     def _look_at_inputs(self, inputs: Any) -> None:
-        """Look at the variables at a call of ``autograd.grad``; the pass counts even if this fails."""
         self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
 
     @sees
     def _look_at_variables(self) -> None:
-        """Look at the variables at a sampled step; the pass counts even if this fails."""
         self.variables.look(self.scene.sites.frame(1))
 
     def _is_divided(self, node: Any, kind: str) -> bool:

@@ -111,7 +111,7 @@ def _sampled(program: Program) -> bool:
 
 
 def _grows(call: Call | None, loop: ast.For) -> bool:
-    """Return True if a loop stores the input of a call: it generates a sequence, whose parts are other inputs."""
+    """Return True if a loop stores the input of a call: it generates a sequence, parts of which are other inputs."""
     parts = () if call is None else call.node.args
     given = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
     return any(
