@@ -247,8 +247,6 @@ class BackwardProbe(Probe):
             read_broadcasts(self.scene, node, site, taken=True)
             read_squashed(self.scene, node, site)
 
-    # The pass counts even if one of these looks fails.
-
     @sees
     def _look_at_inputs(self, inputs: Any) -> None:
         self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
