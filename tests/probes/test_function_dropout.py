@@ -46,7 +46,7 @@ def events_of(
     tmp_path, flag="train=True", drop="F.dropout(h, 0.3, train)", given="train=True", evaluation=EVALUATION,
     evaluate="evaluate(W, X, Y)", corrupt="",
 ):  # fmt: skip
-    path = tmp_path / "program.py"
+    path = tmp_path / "functions_with_dropout.py"
     path.write_text(PROGRAM.format(**{name: value for name, value in locals().items() if name != "path"}))
     spec = importlib.util.spec_from_file_location("program", path)
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Healthy: a variational autoencoder whose `decode` is called for samples, with a last layer on four feature maps."""
+"""Healthy: a variational autoencoder that calls `decode` for samples, with a last layer on four feature maps."""
 
 import torch
 from torch import nn

@@ -18,7 +18,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
-from truestep.probes.copies.call import Path, called
+from truestep.probes.copies.call import Call, Path, called
 from truestep.probes.variables.origins import place_of, scope_of, stored_by
 
 _DRAWS = frozenset({"randn", "randn_like", "normal_", "normal", "standard_normal"})
@@ -95,7 +95,13 @@ class NoiseTargets:
         if own is None or node is None or any(isinstance(one, ast.Starred) for one in node.args):
             return
         made = _Called(model, {}, {}, {}, {})
-        for path, value in called(module, frame).tensors(self._scene.torch).items():
+        with self._aside():
+            self._sort(made, called(module, frame), node, own, site)
+        self._call = made if made.given else None
+
+    def _sort(self, made: _Called, call: Call, node: ast.Call, own: FrameType, site: Site | None) -> None:
+        """Record the arguments of a call that may contain noise, and those of one number per sample."""
+        for path, value in call.tensors(self._scene.torch).items():
             if len(path) != 2 or value.requires_grad or not value.dim() or not value.is_cpu or not has_values(value):
                 continue
             if value.numel() == len(value):
@@ -107,7 +113,6 @@ class NoiseTargets:
                 named = isinstance(_argument(node, path), ast.Name)
                 made.given[path] = value.detach()
                 made.made[path] = place_of(own.f_code, expression) if named else site
-        self._call = made if made.given else None
 
     def computed(self, site: Site | None, target: Any) -> None:
         """Handle a loss of training, with its target."""

@@ -52,6 +52,12 @@ class KeptTensors:
         self._leaves = leaves
         self._seen: dict[KeptName, _Seen] = {}
         self._told: set[KeptName] = set()
+        self._known: list[KeptName] = []
+        """Attributes that branches for a best figure assign."""
+        self._read: set[str] = set()
+        """Files that were read for them."""
+        self._files = 0
+        """Number of the program's files at the latest look."""
 
     def look(self, frames: Iterable[FrameType]) -> bool:
         """Look at the variables of frames, at a backward pass; return True if the next pass must be seen too."""
@@ -63,13 +69,23 @@ class KeptTensors:
                 held = _names_of(frame)
                 for one in open_names:
                     again = self._examine(one, held, id(frame)) or again
-        attributes = [one for path in self._scene.sites.own_files() for one in kept_attributes(path)]
-        attributes = [one for one in attributes if one not in self._told]
+        attributes = [one for one in self._attributes(frames) if one not in self._told]
         for owner in _objects(frames) if attributes else ():
             for one in attributes:
                 if type(owner).__name__ == one.owner:
                     again = self._examine(one, {"self": owner}, id(owner)) or again
         return again
+
+    def _attributes(self, frames: Iterable[FrameType]) -> list[KeptName]:
+        """Return the attributes of the classes in the program's files; these are read once."""
+        paths, own = {frame.f_code.co_filename for frame in frames}, self._scene.sites.own_files()
+        if len(own) != self._files:
+            self._files = len(own)
+            paths.update(own)
+        for path in paths - self._read:
+            self._read.add(path)
+            self._known += kept_attributes(path)
+        return self._known
 
     def _examine(self, one: KeptName, names: Mapping[str, Any], holder: int) -> bool:
         torch = self._scene.torch
