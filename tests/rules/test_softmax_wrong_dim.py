@@ -1,14 +1,6 @@
 import pytest
 
-from truestep.events import (
-    LossComputed,
-    OptimizerStepped,
-    OverlapRead,
-    PartnersScored,
-    PickedAcross,
-    SamplesCompared,
-    Site,
-)
+from truestep.events import LossComputed, OptimizerStepped, OverlapRead, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
@@ -118,11 +110,3 @@ def test_an_overlap_of_a_softmax_across_the_classes_is_found_after_three_reads()
     assert (finding.seen.count, finding.confidence) == (3, Confidence.MEDIUM)
     assert not judge(SoftmaxWrongDim, [event, STEP] * 2)
     assert not judge(SoftmaxWrongDim, [OverlapRead(site=LINE, scores=True), STEP] * 3)
-
-
-def test_choices_across_the_softmax_are_found_at_the_third_reading():
-    event = PickedAcross(site=LINE, over=1, along=2, shape=(30, 64, 8))
-    assert judge(SoftmaxWrongDim, [event, OptimizerStepped(optimizer=1)] * 2) == []
-    (finding,) = judge(SoftmaxWrongDim, [event, OptimizerStepped(optimizer=1)] * 3)
-    assert finding.confidence is Confidence.MEDIUM
-    assert "dim=-1" in finding.help

@@ -217,22 +217,6 @@ class TargetsTrained(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PickedAcross(Event):
-    """At a sampled backward: near the loss, one result of each row was picked along another dimension than its softmax.
-
-    The choices differ along the dimension of the softmax.
-    """
-
-    absent: ClassVar[str] = "no log-probability that a loss picks along another dimension than its softmax"
-    site: Site | None = None
-    over: int = 0
-    """Dimension of the softmax."""
-    along: int = 0
-    """Dimension of the choice."""
-    shape: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SquashedTwice(Event):
     """At a sampled backward: a term of the loss is the logarithm of a sigmoid of the result of a sigmoid."""
 

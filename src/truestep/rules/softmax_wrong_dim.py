@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, PickedAcross, SamplesCompared, Site
+from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
@@ -26,9 +26,7 @@ class SoftmaxWrongDim(Rule):
     which a sample depends on the others; and contrastive scores that are products of vectors with a norm of one over
     the samples of the batch, in each of their dimensions, at three sampled steps; and an overlap by hand (dice, IoU) of
     a softmax and one-hot targets of the same shape, at three sampled steps, if the softmax runs over the rows or
-    columns of the image and the targets have their one along another dimension. In a loss by hand, as in reinforcement
-    learning, log-probabilities that ``gather`` picks along another dimension than that of their softmax are reported at
-    three sampled steps.
+    columns of the image and the targets have their one along another dimension.
 
     Why it matters
     --------------
@@ -57,9 +55,8 @@ class SoftmaxWrongDim(Rule):
     ------------------
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
-    (attention), places that are picked for all classes alike (the last word), a head with one class and its index as
-    the target, lists if only some have one entry, and overlaps of predictions that are reshaped before or after the
-    softmax, or that are weights of attention as well.
+    (attention), a head with one class and its index as the target, lists if only some have one entry, and
+    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well.
 
     References
     ----------
@@ -71,7 +68,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, PickedAcross, SamplesCompared)
+    watches = (LossComputed, OverlapRead, PartnersScored, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -89,8 +86,6 @@ class SoftmaxWrongDim(Rule):
         """Line of contrastive scores to the sampled steps with vectors normalised over the samples; -1 after others."""
         self._crossed: dict[Site | None, int] = {}
         """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
-        self._picked: dict[Site | None, int] = {}
-        """Line of a backward pass to the sampled steps with choices along another dimension than the softmax."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
 
@@ -104,8 +99,6 @@ class SoftmaxWrongDim(Rule):
             self._scored(event, run)
         if isinstance(event, OverlapRead) and event.crossed:
             self._overlaps(event, run)
-        if isinstance(event, PickedAcross):
-            self._choices(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
@@ -166,23 +159,6 @@ class SoftmaxWrongDim(Rule):
             confidence=Confidence.MEDIUM,
             unit="losses read",
             key=("overlap", event.site),
-        )
-        draft.count = count
-
-    def _choices(self, event: PickedAcross, run: Progress) -> None:
-        self._picked[event.site] = count = self._picked.get(event.site, 0) + 1
-        if count < _LEAST_READS:
-            return
-        sizes = event.shape[event.along], event.shape[event.over]
-        draft = self.report(
-            event.site,
-            "a softmax in this loss runs over another dimension than the classes",
-            run=run,
-            label=f"one of {sizes[0]} is picked along dimension {event.along}, but the softmax runs over {sizes[1]}",
-            help=f"pass the dimension of the classes to the softmax, `dim={event.along - len(event.shape)}`",
-            confidence=Confidence.MEDIUM,
-            unit="losses read",
-            key=("picked", event.site),
         )
         draft.count = count
 

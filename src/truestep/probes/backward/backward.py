@@ -16,7 +16,6 @@ from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.broadcasts import read_broadcasts
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
-from truestep.probes.backward.loss_terms.picked import read_picked
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
@@ -217,7 +216,6 @@ class BackwardProbe(Probe):
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
             read_squashed(scene, node, site)
-            read_picked(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             self.updates.look(scene.sites.frame(1))
             self._look_at_variables()

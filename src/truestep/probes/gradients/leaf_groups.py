@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections import OrderedDict
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from truestep.events import LeavesGrouped
 from truestep.probes.context.local_variables import own_dict, variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.variables.origins import scope_of
 
+_BY_HAND = frozenset({"grad", "data", "func", "retain_grad", "register_hook"})
 _MOST_LOOKS = 16
 _MOST_FRAMES = 6
 _MOST_ITEMS = 64
@@ -39,6 +42,8 @@ class LeafGroups:
         if not loose or not held.intersection(leaves.values()) or self._looks >= _MOST_LOOKS:
             return
         self._looks += 1
+        if any(_uses_gradients(one.f_code) for one in self._scene.sites.users(frame)):
+            return
         for name, members in self._collections(frame):
             numbers = [leaves.get(id(tensor), -1) for tensor in members.values()]
             group = tuple(number for number in numbers if number >= 0)
@@ -90,6 +95,11 @@ class LeafGroups:
             elif kind not in _PLAIN:
                 return {}
         return members
+
+
+def _uses_gradients(code: CodeType) -> bool:
+    """Return True if a function reads gradients, or writes to values by hand: it may train, or probe, a leaf."""
+    return any(isinstance(node, ast.Attribute) and node.attr in _BY_HAND for node in scope_of(code))
 
 
 def _items(value: Any) -> list[tuple[str, Any]] | None:

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import Site
@@ -15,6 +15,7 @@ from truestep.probes.unread.statements import scope_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_OF_SHAPE = frozenset({"shape", "size", "numel", "ndim", "dim", "dtype", "device"})
 _COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -137,12 +138,42 @@ def _found(path: str, function: str, tree: ast.AST, scope: ast.AST, shared: set[
                     continue
                 whole = bool(owner) or isinstance(scope, ast.Module) or root(target) in shared
                 read = _read(tree if whole else scope, target, best, lines, parents, assigned)
+                if _is_in_use(within, target, (node.lineno, *loops[:1]), parents):
+                    continue
                 if read is not None and isinstance(statement, ast.stmt):
                     bound = any(True for _ in _bindings(within, root(target), lines))
                     yield KeptName(
                         target, text, best, figure, greater, strict, owner, loops, () if owner else resets, bound,
                         place_of(path, statement, function), place_of(path, read),
                     )  # fmt: skip
+
+
+def _is_in_use(scope: ast.AST, target: ast.expr, lines: tuple[Any, ...], parents: dict[ast.AST, ast.AST]) -> bool:
+    """Return True if a variable is read in the loop above the branch, goes to an optimizer, or gives shapes only.
+
+    It holds the weights that are trained on then, and not a copy of the best ones.
+    """
+    first, *loop = lines
+    reads = [node for node in source.walk(scope) if _is_read_of(node, root(target))]
+    above = any(loop and loop[0][0] <= getattr(one, "lineno", 0) < first for one in reads)
+    users = [up for one in reads for up in _calls_around(one, parents)]
+    trained = any("optim" in ast.unparse(up.func) for up in users)
+    attributes = [up.attr if isinstance(up := parents.get(one), ast.Attribute) else "" for one in reads]
+    return above or trained or (bool(reads) and all(name in _OF_SHAPE for name in attributes))
+
+
+def _is_read_of(node: ast.AST, name: str) -> bool:
+    whole = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    return whole and isinstance(node, ast.expr) and ast.unparse(node) == name
+
+
+def _calls_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.Call]:
+    """Yield the calls that get an expression, within one statement."""
+    up = parents.get(node)
+    while up is not None and not isinstance(up, ast.stmt):
+        if isinstance(up, ast.Call):
+            yield up
+        up = parents.get(up)
 
 
 def _branches(scope: ast.AST) -> Iterator[tuple[ast.If, ast.expr, ast.expr, bool, bool, list[ast.stmt]]]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _MOST_ITEMS = 4000
 _DEEP = 3
 
-Place = tuple[int, int, tuple[int, ...]]
-"""Storage, offset and shape of a tensor."""
+Place = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+"""Storage, offset, shape and strides of a tensor."""
 
 
 class Leaves:
@@ -64,7 +64,7 @@ def is_plain(torch: Any, held: Any) -> bool:
 
 def place(tensor: Any) -> Place:
     """Return the memory of a tensor, equal for another one that consists of the same elements."""
-    return int(tensor.untyped_storage()._cdata), int(tensor.storage_offset()), tuple(tensor.shape)
+    return int(tensor.untyped_storage()._cdata), int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride()
 
 
 def tensors_in(torch: Any, held: Any, deep: int = _DEEP) -> Iterator[Any]:
