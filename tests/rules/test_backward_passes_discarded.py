@@ -85,9 +85,3 @@ def test_gradients_that_the_script_reads_are_quiet_and_not_clear():
         run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "gradients may be read by the script")
-
-
-def test_windows_of_two_with_a_rest_in_each_epoch_are_found():
-    epoch = [*[MADE, CLEARED, MADE, USED, CLEARED] * 4, MADE, USED, CLEARED]
-    (finding,) = judge(BackwardPassesDiscarded, [BUILT, READ, *epoch * 5])
-    assert (finding.primary.site, finding.seen.count, finding.seen.total) == (ZERO, 20, 45)

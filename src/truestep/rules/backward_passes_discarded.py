@@ -12,9 +12,8 @@ from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
-_REGULAR = 0.75
-"""Least share of the steps before which the same number of passes was lost, or all but one of a pass over a loader:
-windows of two batches with a rest at the end of each epoch lose none in one step of four."""
+_REGULAR = 0.8
+"""Least share of the steps before which the same number of passes was lost, or all but one of a pass over a loader."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 
@@ -102,7 +101,7 @@ class BackwardPassesDiscarded(Rule):
     def _is_wasteful(line: PassLine) -> bool:
         """Return True if a line loses passes before each step, and not fewer than are used."""
         stepped = sum(line.lost.values())
-        if not line.used or line.wasted < _REGULAR * line.used or stepped < _LEAST_STEPS:
+        if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
         if sum(number * times for number, times in line.lost.items()) < line.wasted:
             # Steps of another optimizer lie between: only the totals of such a line are exact.
