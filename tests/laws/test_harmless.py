@@ -347,49 +347,7 @@ def train_on_sequences() -> list[object]:
     return said
 
 
-def train_functions() -> list[object]:
-    """Train plain tensors by functions, with mistakes that the looks at variables and their source must follow."""
-    torch.manual_seed(3)
-    params = {"w": torch.randn(6, 8).mul(0.3).requires_grad_(), "v": torch.randn(8).mul(0.3).requires_grad_()}
-    params["b"] = torch.zeros((), requires_grad=True)
-    optimizer = torch.optim.SGD([params["w"], params["v"]], 0.05)
-    x, y = torch.randn(48, 6), torch.rand(48)
-
-    def forward(held: dict[str, torch.Tensor], rows: torch.Tensor, on: bool = True) -> torch.Tensor:
-        hidden = nn.functional.dropout(torch.tanh(rows @ held["w"]), 0.1, on)
-        if on:
-            hidden = hidden * (torch.rand(hidden.shape) > 0.1).float()
-        return hidden @ held["v"] + held["b"]
-
-    def evaluate() -> float:
-        with torch.no_grad():
-            return (forward(params, x) - y).square().mean().item()
-
-    best, kept, losses = float("inf"), None, []
-    average, velocity = params["w"].detach(), [torch.zeros_like(one) for one in params.values()]
-    for step in range(40):
-        rows = torch.randint(0, 48, (16,))
-        scores = forward(params, x[rows])
-        loss = nn.functional.softplus(torch.sigmoid(scores)).mean() + (scores[:, None] * y[rows]).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        with torch.no_grad():
-            average.mul_(0.9).add_(params["w"], alpha=0.1)
-        error = evaluate()
-        if error < best:
-            best = error
-            kept = list(params.values())
-        if step % 4 == 0:
-            taken = torch.autograd.grad((forward(params, x) - y[:, None]).square().mean(), list(params.values()))
-            for one, gradient, speed in zip(params.values(), taken, velocity, strict=True):
-                speed = 0.9 * speed + gradient
-                one.data.sub_(0.001 * speed)
-        losses.append(loss.detach())
-    return [*losses, best, *(kept or ()), average]
-
-
-PROGRAMS = (train, train_badly, train_functions, train_contrasts, train_on_ranks, train_on_sequences)
+PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks, train_on_sequences)
 PLAIN = {program: program() for program in PROGRAMS}
 
 

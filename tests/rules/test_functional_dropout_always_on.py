@@ -2,7 +2,6 @@ from truestep.events import (
     BackwardEnded,
     BatchDrawn,
     Event,
-    FunctionDropped,
     LoaderMet,
     LoaderStarted,
     ModelCalled,
@@ -122,20 +121,3 @@ def test_a_run_without_an_evaluation_is_not_observed():
     verdict = FunctionalDropoutAlwaysOn().verdict(run)
     assert verdict.outcome is Outcome.NOT_OBSERVED
     assert verdict.reason == "no call of a trained model in eval mode"
-
-
-def test_a_function_that_no_call_turns_off_is_reported_at_the_evaluation():
-    line, call = Site("train.py", 12), Site("train.py", 40)
-    event = FunctionDropped(function="forward", mode="train", draws=9, site=line, call=call)
-    (finding,) = judge(FunctionalDropoutAlwaysOn, [event, event])
-    assert finding.primary.site == call
-    assert finding.message == "dropout stays on while `forward` is evaluated"
-    assert finding.related[0].site == line
-    assert judge(FunctionalDropoutAlwaysOn, [event], ended="error") == []
-
-
-def test_a_function_with_another_dropout_that_follows_the_mode_is_reported_at_the_line():
-    event = FunctionDropped(function="forward", follows="training", draws=9, site=Site("train.py", 12))
-    (finding,) = judge(FunctionalDropoutAlwaysOn, [event])
-    assert finding.primary.site == event.site
-    assert "`training=training`" in finding.help

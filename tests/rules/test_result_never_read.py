@@ -51,9 +51,3 @@ def test_a_state_that_is_not_carried_on_is_named():
         finding.message == "each call in a loop over a sequence begins from the same `h`: the next state is never read"
     )
     assert finding.seen.count == 4
-
-
-def test_an_update_that_is_bound_to_the_variable_of_a_loop_is_named():
-    (finding,) = found(ValueUnread(name="v", kind="update", site=LINE))
-    assert finding.message == "`v` is a new tensor in each pass of a loop, and nothing keeps it"
-    assert "`v.copy_(...)`" in finding.help

@@ -112,10 +112,7 @@ class TargetFollowed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
-    """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N).
-
-    At a sampled backward pass, and at early calls of ``autograd.grad``.
-    """
+    """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
 
     absent: ClassVar[str] = "no readable autograd tape"
     site: Site | None = None
@@ -123,8 +120,6 @@ class BroadcastOnTape(Event):
     """Shape before the broadcast."""
     wide: tuple[int, ...] = ()
     """Shape after the broadcast."""
-    taken: bool = False
-    """Whether the pass was a call of ``autograd.grad``, after which a program may count no step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -225,9 +220,8 @@ class ValueUnread(Event):
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
     row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; "state"
-    for the next state of a recurrent model, with the variable that each call gets instead; "update" for a variable of a
-    loop with a new value that is kept nowhere, while the tensor that the loop gave stays as it was; for an expression
-    alone its operation, or "expression"."""
+    for the next state of a recurrent model, with the variable that each call gets instead; for an expression alone its
+    operation, or "expression"."""
     again: bool = True
     """Whether each step makes it again."""
     size: int = 0

@@ -346,19 +346,3 @@ class OutputsCompared(Event):
     zero: bool = False
     """Whether that layer returned only zeros."""
     steps: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FunctionDropped(Event):
-    """A line of a function of the program dropped values in training, and in an evaluation without gradients too."""
-
-    absent: ClassVar[str] = "no dropout in a function without a module"
-    function: str
-    mode: str = ""
-    """The parameter that is passed as the mode, and that no call turns off."""
-    follows: str = ""
-    """If the line passes none: the parameter that turned off another dropout of the function, without gradients."""
-    draws: int = 0
-    site: Site | None = None
-    call: Site | None = None
-    """A call without gradients of which the result is read as a number."""

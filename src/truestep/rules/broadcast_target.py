@@ -16,9 +16,7 @@ class BroadcastTarget(Rule):
     What it does
     ------------
     Checks the shapes of the arguments of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
-    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape: differences of predictions and
-    targets, and products of which both sides have one value for each sample, such as a log-probability and an
-    advantage. The graphs of ``backward``, ``autograd.grad`` and ``torch.func.grad`` are read.
+    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape.
 
     Why it matters
     --------------
@@ -43,8 +41,7 @@ class BroadcastTarget(Rule):
     Pairwise losses written on purpose. A torch loss of (N, 1) and (1, N) with a mean or a sum is reported, because
     torch expands (N,) to (1, N) internally. Other pairs of equal rank, such as (N, Q, 1) and (N, 1, Q) in quantile
     regression, are reported with low confidence, and not at all with ``reduction="none"``. A single number as a target
-    is not reported. A product is reported only if its whole mean or sum is in the loss, and no view gave a side its
-    second dimension.
+    is not reported.
 
     References
     ----------
@@ -65,7 +62,6 @@ class BroadcastTarget(Rule):
         super().__init__()
         self._reported = False
         self._taped: dict[Site | None, int] = {}
-        self._taken: set[Site | None] = set()
 
     def unobserved(self, run: Progress) -> str:
         return "" if {LossComputed, TapeRead} & run.met else f"{LossComputed.absent}, {TapeRead.absent}"
@@ -97,10 +93,8 @@ class BroadcastTarget(Rule):
 
     def _tape(self, event: BroadcastOnTape, run: Progress) -> None:
         """Report a loss written by hand the second time it is seen: equal sizes can be a coincidence once."""
-        again = event.taken and event.site in self._taken
         first = self._taped.setdefault(event.site, run.step)
-        self._taken.update((event.site,) if event.taken else ())
-        if first == run.step and not again:
+        if first == run.step:
             return
         count = event.shape[0] if event.shape else 0
         exact = event.shape == (count, 1) and event.wide == (count, count)

@@ -8,7 +8,6 @@ from truestep.events import (
     BatchDrawn,
     DrawsCompared,
     Event,
-    FunctionDropped,
     HandStepped,
     LoaderStarted,
     ModelCalled,
@@ -75,9 +74,6 @@ class FunctionalDropoutAlwaysOn(Rule):
     Finds calls of ``F.dropout``, ``F.dropout2d`` and similar functions without ``training=`` that drop values computed
     by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once. On a
     copy of the model in eval mode, finds ``dropout_p`` of a fused attention, and dropout layers made in ``forward``.
-    In functions without a module, finds a dropout function that does not get the mode which turned off another one of
-    its function, and a parameter of a function that turns dropout or a random mask on and that every call in the
-    program leaves on, if a call without gradients makes a number of the result.
 
     Why it matters
     --------------
@@ -117,10 +113,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "randomness"
-    watches = (
-        ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared,
-        FunctionDropped,
-    )  # fmt: skip
+    watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared)
     needs = (ModelCalled, BackwardEnded, ENDED)
     asks = "no dropout is left on in evaluation"
 
@@ -150,7 +143,6 @@ class FunctionalDropoutAlwaysOn(Rule):
         """Loader to the number of its starts since the last step."""
         self._counted: Site | None = None
         """The line of a repeated evaluation that is only counted."""
-        self._functions: list[FunctionDropped] = []
         self._drawn = 0
         self._evaluated = False
 
@@ -159,8 +151,6 @@ class FunctionalDropoutAlwaysOn(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case FunctionDropped():
-                self._functions.append(event)
             case BatchDrawn():
                 self._drawn += 1
             case LoaderStarted():
@@ -248,7 +238,6 @@ class FunctionalDropoutAlwaysOn(Rule):
         if event.how not in ("finished", "exited"):
             return
         self._close(run)
-        self._of_functions(run)
         for site, noisy in self._noisy.items():
             call, batches = noisy.phase.first, noisy.phase.batches
             name = run.model_name(call.model)
@@ -267,28 +256,3 @@ class FunctionalDropoutAlwaysOn(Rule):
                 unit="evaluations",
             )
             draft.count, draft.first_step = noisy.count, noisy.step
-
-    def _of_functions(self, run: Progress) -> None:
-        """Report dropout in functions without a module, once for each function."""
-        called = set[tuple[str, str]]()
-        for event in self._functions:
-            if event.mode and (event.function, event.mode) in called:
-                continue
-            called.add((event.function, event.mode))
-            if event.mode:
-                label, help = f"leaves `{event.mode}` on", f"turn `{event.mode}` off in evaluation"
-            else:
-                label = f"does not get `{event.follows}`, and its default is `training=True`"
-                help = f"pass `training={event.follows}` to the dropout function"
-            draft = self.report(
-                event.call or event.site,
-                f"dropout stays on while `{event.function}` is evaluated",
-                run=run,
-                label=label,
-                related=(Mark(event.site, "drops values without gradients too"),) if event.call else (),
-                help=help,
-                confidence=Confidence.MEDIUM if event.mode else Confidence.HIGH,
-                unit="draws",
-            )
-            draft.count = event.draws
-            draft.first_step = None

@@ -16,7 +16,6 @@ _LABELS = {
     "argument": "passed a mask, and its function does not read it",
     "weights": "a number for each class of the loss, which gets none",
     "state": "drops the state that the call returns",
-    "update": "binds a name, and writes no tensor",
 }
 
 
@@ -34,9 +33,7 @@ class ResultNeverRead(Rule):
     evaluation, reports a loop that calls a recurrent model with one step of a sequence after the other, always from the
     same state, and never reads the state that the model returns: the next input is made from the result, or only the
     result of the last step is read. The model is a recurrent layer of torch, or its source returns the next state by
-    the name of the argument. Also reports an update that binds a new value to the variable of a loop,
-    ``p = p - lr * grad`` or ``v = momentum * v + grad``, and keeps it nowhere: at each look the parameters have
-    the same values, the velocity is zero while the parameters move, or values are beyond the bounds of a ``clamp``.
+    the name of the argument.
 
     Why it matters
     --------------
@@ -65,8 +62,7 @@ class ResultNeverRead(Rule):
     arguments of methods and of functions that are called by another name, calls that also change an object, and names
     that begin with an underscore. Of states: samples or candidates that are scored from one state, whole sequences and
     windows, states that the model keeps, calls without a state, other results of a model, measurements of time, and
-    inputs from an environment or a random draw. Of updates: values that are stored, returned or read behind the loop,
-    gradients and masks that are changed for one pass, and states that do not begin with zeros.
+    inputs from an environment or a random draw.
 
     References
     ----------
@@ -98,10 +94,6 @@ class ResultNeverRead(Rule):
             begins = f"begins from the same `{event.name}`"
             message = f"each call in a loop over a sequence {begins}: the next state is never read"
             label, help = _LABELS[event.kind], "pass the state that the call returns to the next call"
-        elif event.kind == "update":
-            message = f"`{event.name}` is a new tensor in each pass of a loop, and nothing keeps it"
-            label = _LABELS[event.kind]
-            help = f"write in place, as in `{event.name}.copy_(...)`, or store the new tensor where the old one is"
         elif event.name:
             made = "each step makes" if event.again else "the program makes"
             message = f"{made} `{event.name}`, and nothing reads it"

@@ -14,31 +14,26 @@ from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, L
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
-from truestep.probes.backward.loss_terms.broadcasts import read_broadcasts
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
-from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
-from truestep.probes.backward.signs import SCALINGS, source_of
+from truestep.probes.backward.signs import loss_function, turned_term
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
-from truestep.probes.gradients.leaf_groups import LeafGroups
-from truestep.probes.unread.lost_updates import LostUpdates
 from truestep.probes.unread.values import UnreadValues
-from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
+_SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _CHAINS_FOR = 4
 """Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
 _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
-_MOST_LINES = 64
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
 
@@ -73,8 +68,6 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
-        self._taken: dict[Site | None, int] = {}
-        """Line to the number of calls of ``autograd.grad``."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
@@ -84,11 +77,8 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
-        self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
-        self.updates = LostUpdates(self.scene)
-        self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -187,8 +177,6 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
-            self._look_at_taken(outputs, site)
-            self._look_at_inputs(args[3] if len(args) > 3 else ())
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -210,15 +198,11 @@ class BackwardProbe(Probe):
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
             self._look_at_value(root, node, site)
         if sampled and self._another_read():
-            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
-            self.groups.look(leaves, scene.sites.frame(1))
+            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
-            read_squashed(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
-            self.updates.look(scene.sites.frame(1))
-            self._look_at_variables()
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -236,31 +220,14 @@ class BackwardProbe(Probe):
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
 
-    @sees
-    def _look_at_taken(self, outputs: Any, site: Site | None) -> None:
-        """Look at the graph of a loss at early calls of ``autograd.grad`` at a line."""
-        calls = self._taken[site] = self._taken.get(site, 0) + 1
-        node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
-        if calls in _EARLY and node is not None:
-            read_broadcasts(self.scene, node, site, taken=True)
-            read_squashed(self.scene, node, site)
-
-    @sees
-    def _look_at_inputs(self, inputs: Any) -> None:
-        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
-
-    @sees
-    def _look_at_variables(self) -> None:
-        self.variables.look(self.scene.sites.frame(1))
-
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
         if kind in _SUMS:
             return _divided_terms(node)
-        if kind not in SCALINGS or self.scene.scales.scaled_by is None:
-            return kind in SCALINGS
+        if kind not in _SCALINGS or self.scene.scales.scaled_by is None:
+            return kind in _SCALINGS
         inner = node.next_functions[0][0] if node.next_functions else None
-        return inner is not None and (inner.name() in SCALINGS or _divided_terms(inner))
+        return inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
         """Return True if backward() at this line gets a factor for the loss; decided at its first call."""
@@ -279,6 +246,20 @@ class BackwardProbe(Probe):
         if type(node).__name__ == name:
             self._kinds[type(node)] = name
         return name
+
+    def _source(self, node: Any) -> dict[str, Any]:
+        """Return the facts of the operations that computed a loss, as `LossRead` has them."""
+        function, negative = ("", False) if node is None else loss_function(node)
+        turned = "" if node is None or function else turned_term(node)
+        scaled = False
+        while node is not None:
+            name = self._kind(node)
+            inner = [following for following, _ in node.next_functions if following is not None]
+            if name not in _SCALINGS or len(inner) != 1:
+                facts = {"function": function, "negative": negative, "turned": turned}
+                return {"root": name, "scaled": scaled, **facts}
+            node, scaled = inner[0], True
+        return {"root": "leaf", "scaled": scaled}
 
     def last(self) -> Iterator[Event]:
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
@@ -318,7 +299,7 @@ class BackwardProbe(Probe):
             scene.losses.last = value if scene.scales.scaled_by is None else None
             scene.losses.site = site
             if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
-                scene.losses.source[site] = source = source_of(node)
+                scene.losses.source[site] = source = self._source(node)
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None
@@ -344,7 +325,6 @@ class BackwardProbe(Probe):
     def taken(self, site: Site | None, create_graph: bool) -> None:
         """Emit the event of a call of ``autograd.grad``."""
         self.scene.tell(GradientsTaken, site=site, create_graph=create_graph)
-        self.updates.taken(site, self.scene.sites.frame(1))
 
     @sees
     def after(self, entered: Entered, retained: bool, outputs: Any) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
-from truestep.events import Site, TapeRead
+from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes.backward.cuts import boundary, cut_between, switch
 from truestep.probes.backward.gradient_reads import reads_gradients
-from truestep.probes.backward.loss_terms.broadcasts import read_broadcasts
 from truestep.probes.context.scene import Scene
 from truestep.probes.forward.draws import is_marked
 from truestep.seams.fsdp import is_freed, shards
@@ -19,20 +19,31 @@ _RISKY = {
     "RsqrtBackward0", "ReciprocalBackward0", "PowBackward0", "PowBackward1", "ExpBackward0", "NormBackward0",
     "AcosBackward0", "AsinBackward0", "AtanhBackward0", "LogitBackward0", "StdBackward0",
 }  # fmt: skip
+_REDUCTIONS = {
+    "MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1", "LinalgVectorNormBackward0", "NormBackward0",
+    "NormBackward1",
+}  # fmt: skip
+_BETWEEN = {
+    "PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0", "SqrtBackward0", "LogBackward0", "Log1PBackward0",
+    "CoshBackward0", "WhereBackward0", "ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0",
+    "MaximumBackward0", "MinimumBackward0", "SoftplusBackward0", "ReluBackward0", "TanhBackward0",
+}  # fmt: skip
+"""Operations on the differences of a regression; not those of kernels, which are sums over pairs on purpose."""
+_DIFFERENCES = {"SubBackward0", "RsubBackward0"}
+_ELEMENTWISE = {"MulBackward0", "DivBackward0", *_DIFFERENCES}
+_PAIR = 2
+_OF_TERMS = {"AddBackward0", "NegBackward0", *_DIFFERENCES}
+_MOST_TERMS = 32
+"""Operations between a loss and its terms that are looked at."""
 _OPAQUE = ("CompiledFunctionBackward", "GraphTask", "torch::jit")
 _TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
 """Custom functions that return their input (FSDP2 marks the end of a module with one)."""
 
 
-def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> dict[int, int]:
-    """Walk the tape from the outputs, breadth first, and emit an event about the parameters that the loss reaches.
-
-    Returns:
-        The number of each of these parameters, by its id.
-    """
+def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
+    """Walk the tape from the outputs, breadth first, and emit an event about the parameters that the loss reaches."""
     queue: deque[tuple[Any, int]] = deque()
     reached: dict[int, int] = {}
-    leaves: dict[int, int] = {}
     opaque = False
     seen: set[Any] = set()
     leaf_root, follows = True, bool(scene.losses.followed)
@@ -54,7 +65,6 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> dict[int, 
                 continue
             held = scene.hold(variable)
             reached.setdefault(held.number, depth)
-            leaves[id(variable)] = held.number
             _free(scene, held)
             continue
         if follows:
@@ -67,7 +77,8 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> dict[int, 
                 seen.add(following)
                 queue.append((following, depth + 1))
     for output in outputs:
-        read_broadcasts(scene, output.grad_fn, site)
+        _broadcast(scene, output.grad_fn, site)
+        _spread(scene, output.grad_fn, site)
     scene.draws.tell(reached, marked, [one.grad_fn for one in outputs if one.grad_fn is not None], site)
     ordered = sorted(reached)
     without = {number: at for number, at in scene.ledger.without_grad.items() if number not in scene.ledger.forwarded}
@@ -89,7 +100,6 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> dict[int, 
             read=reads_gradients(site),
         )
     )
-    return leaves
 
 
 def _is_flat(scene: Scene, variable: Any) -> bool:
@@ -108,6 +118,76 @@ def _free(scene: Scene, held: Any) -> None:
     if held.panel is None:
         free.add(held)
         scene.ledger.refresh()
+
+
+def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
+    if node.name() == "torch::autograd::AccumulateGrad":
+        return tuple(node.variable.shape)
+    metadata = getattr(node, "_input_metadata", ())
+    sizes = tuple(metadata[index].shape) if index < len(metadata) else ()
+    return sizes if all(type(size) is int for size in sizes) else ()  # nested tensors have others
+
+
+def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
+    """Look for a prediction (N, 1) or (N, ...) that a difference turned into (N, N, ...) in a term of the loss."""
+    found = None
+    for node in _differences(root):
+        wide = _shape(node)
+        inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        if len(wide) < _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
+            continue
+        if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
+            return  # pairs of predictions on purpose, as in an energy distance
+        if len(inputs) != 1 or found is not None:
+            continue
+        child, index = inputs[0]
+        if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
+            continue
+        shape = _shape(child, index)
+        count, of_each = wide[0], wide[2:]
+        narrow = ((count, *of_each),) if of_each else ((count, 1), (count,), (1, count))
+        if shape in narrow:
+            found = BroadcastOnTape(site=site, shape=shape, wide=wide)
+    if found is not None:
+        scene.emit(found)
+
+
+def _spread(scene: Scene, root: Any, site: Site | None) -> None:
+    """Look for a prediction (N, 1, ...) that an operation near the loss spread over the samples of its targets."""
+    queue, seen = deque([] if root is None else [root]), 0
+    while queue and seen < _MOST_TERMS:
+        node, seen = queue.popleft(), seen + 1
+        inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        wide = _shape(node) if node.name() in _ELEMENTWISE else ()
+        shapes = [_shape(*one) for one in inputs]
+        if len(wide) > _PAIR and wide[0] == wide[1] > 1 and wide not in shapes:
+            narrow = (wide[0], 1, *wide[2:])
+            made = [child.name() for (child, _), shape in zip(inputs, shapes, strict=True) if shape == narrow]
+            if made and not any(name.startswith(("Unsqueeze", "Expand", "View", "Reshape")) for name in made):
+                scene.emit(BroadcastOnTape(site=site, shape=narrow, wide=wide))
+                return
+        queue.extend(following for following, _ in inputs)
+
+
+def _differences(root: Any) -> Iterator[Any]:
+    """Yield the differences of tensors that a loss is made of by means, sums and operations on each element."""
+    queue = deque([] if root is None else [root])
+    for _ in range(_MOST_TERMS):
+        if not queue:
+            return
+        node = queue.popleft()
+        name = node.name()
+        shape = _shape(node)
+        if name in _DIFFERENCES and shape:
+            yield node
+        if name in _REDUCTIONS | _BETWEEN or (name in _OF_TERMS and (not shape or _is_of_pairs(node, shape))):
+            queue.extend(following for following, _ in node.next_functions if following is not None)
+
+
+def _is_of_pairs(node: Any, shape: tuple[int, ...]) -> bool:
+    """Return True for a sum or a difference of square tables, such as the second case of a Huber loss."""
+    shapes = {_shape(following, index) for following, index in node.next_functions if following is not None}
+    return len(shape) == _PAIR and shape[0] == shape[1] and shapes == {shape}
 
 
 def risky_operations(node: Any) -> tuple[str, ...]:

@@ -10,9 +10,6 @@ results: uses of results in the source
 mode: the probe of `train()` and `eval()`
 losses/: losses, and the values of their targets
 dropout: the probe of functional dropout
-switches: arguments of functions that turn dropout on, by their source
-function_dropout: dropout in functions without a module
-mask_switches: random masks in functions without a module
 distributions: the probe of draws from distributions
 draws: samples without a gradient
 outputs: equal outputs for different inputs

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep import source
-from truestep.events import FunctionDropped, Site
+from truestep.events import Site
 from truestep.probes.backward.chained_layers import DROPOUT
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import call_at
 from truestep.probes.context.probe import Probe, sees
-from truestep.probes.forward.function_dropout import FunctionDropout
 from truestep.probes.unread.statements import scope_of
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
@@ -38,7 +37,6 @@ class DropoutProbe(Probe):
         """True by site if its call omits the mode."""
         self._computed: set[int] = set()
         """Sites with inputs that depend on parameters."""
-        self._outside = FunctionDropout(self.scene)
         functions = self.scene.torch._VF
         for name in _SEAMS:
             for seam in (name, f"{name}_"):
@@ -61,8 +59,6 @@ class DropoutProbe(Probe):
                         return result
                 elif depth.inside == 2:
                     self.followed(p, frame(1))
-            elif depth.inside == 0 and p and not compiles() and not coast.inside:
-                self.outside(input, train, frame(1))
             return original(input, p, train)
 
         dropout.__name__ = dropout.__qualname__ = name
@@ -90,16 +86,6 @@ class DropoutProbe(Probe):
             scene.depth.drops = True
             if self._leaves_mode_out(site, frame):
                 scene.depth.dropout = scene.depth.dropout or site
-
-    @sees
-    def outside(self, input: Any, train: Any, function: FrameType) -> None:
-        """Enter dropout outside of a module."""
-        frame = function.f_back
-        if frame is not None and self.scene.active and type(train) is bool:
-            self._outside.drawn(input, train, frame)
-
-    def last(self) -> Iterator[FunctionDropped]:
-        return self._outside.last()
 
     @sees
     def mark(self, result: Any) -> None:

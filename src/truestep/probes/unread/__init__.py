@@ -7,7 +7,5 @@ values: their values in the frames of the training
 returned_states: models that return the next one of a state that they take, by their source
 state_loops: loops over a sequence that drop the state of a model, by their source
 states: these states, in the calls of the model
-bound_updates: updates that are bound to the variable of a loop, by their source
-lost_updates: the tensors of these, which keep their values
 rates: learning rates that only a log reads
 """

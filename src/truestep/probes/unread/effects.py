@@ -75,7 +75,7 @@ def _is_pure_call(node: ast.Call, names: dict[str, Any], torch: Any) -> bool:
 def _is_pure_object(called: Any, torch: Any, depth: int) -> bool:
     called = called.__func__ if type(called) is MethodType else called
     if _is_a(called, torch.nn.Module):
-        kinds = {type(module) for module in parts_of(called)}
+        kinds = {type(module) for module in _parts(called)}
         own = [inspect.getattr_static(kind, "forward", None) for kind in kinds if not _is_library(kind)]
         return not _has_hooks(called) and all(_is_pure_object(one, torch, depth) for one in own)
     if type(called) is FunctionType and not _is_library(called):
@@ -96,7 +96,7 @@ def _is_a(value: Any, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
-def parts_of(module: Any) -> list[Any]:
+def _parts(module: Any) -> list[Any]:
     """Return a module and those below it, without methods that a program can replace."""
     found, queue = {}, [module]
     while queue:
@@ -108,7 +108,7 @@ def parts_of(module: Any) -> list[Any]:
 
 
 def _has_hooks(module: Any) -> bool:
-    return any(one.__dict__["_forward_hooks"] or one.__dict__["_forward_pre_hooks"] for one in parts_of(module))
+    return any(one.__dict__["_forward_hooks"] or one.__dict__["_forward_pre_hooks"] for one in _parts(module))
 
 
 def _static(thing: Any, name: str) -> str:

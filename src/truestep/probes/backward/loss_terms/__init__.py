@@ -3,7 +3,5 @@
 loss_source: the source of a loss: terms of a sum, and cuts
 terms: terms of a loss without a gradient
 discrete_terms: terms from choices, such as an argmax, in functions of the file
-broadcasts: one value of each sample met one value of each other sample
-squashed: logarithms of a sigmoid of a sigmoid
 overlaps: quotients of two sums of scores, such as dice
 """
