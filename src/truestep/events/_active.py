@@ -168,10 +168,8 @@ class NoiseCompared(Event):
 
     absent: ClassVar[str] = "no drawn noise as a target"
     model: int
-    kind: str
-    """"noise" if the input does not contain the noise, "level" if the level that the model gets is that of others."""
     site: Site | None = None
-    """Line that draws the noise, or the level."""
+    """Line that draws the noise."""
     given: Site | None = None
     """Line that makes the input."""
     loss: Site | None = None

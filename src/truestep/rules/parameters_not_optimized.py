@@ -180,7 +180,8 @@ def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
     A backbone without training has loaded weights, or more of them than the trained head.
     """
     weights = [[p for p in part if len(run.parameters[p].shape) > 1] for part in (left, trained)]
-    return 0 < len(weights[0]) <= len(weights[1]) and _are_random(weights[0], run)
+    few = 0 < len(weights[0]) <= len(weights[1]) and run.weights.loaded.keys().isdisjoint(weights[0])
+    return few and _are_random(weights[0], run)
 
 
 def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:

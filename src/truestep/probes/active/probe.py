@@ -190,8 +190,7 @@ class ActiveProbe(Probe):
                 if scene.sampling.step >= _TRAINED:
                     self._targets.returned(module, model.number, site, frame, result)
                     self._columns.returned(module, model.number, site, frame)
-                    with contextlib.suppress(Refused):
-                        self._noise.returned(module, model.number, site, frame)
+                    self._noise.returned(module, model.number, site, frame)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -227,7 +226,7 @@ class ActiveProbe(Probe):
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
-            self._noise.computed(site, target)
+            self._noise.computed(site, input, target)
 
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle the result of a loss on classes without gradients."""
@@ -302,6 +301,7 @@ class ActiveProbe(Probe):
         for name, site in self._rows.parts.unused().items():
             yield PartUnused(name=name, site=site)
         yield from self._comparisons.last()
+        yield from self._noise.last()
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step
