@@ -59,6 +59,24 @@ def packed(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
     return last[0]  # type: ignore[no-any-return]
 
 
+KERNEL = torch.randn(6, 6, 3, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    ("use", "pooled"),
+    [
+        (lambda model, x, lengths: nn.functional.conv1d(x.transpose(1, 2), KERNEL).amax(2), True),
+        (lambda model, x, lengths: nn.functional.conv1d(x.transpose(1, 2), KERNEL).mean(2), False),
+        (lambda model, x, lengths: nn.functional.conv1d(x.transpose(1, 2), KERNEL).max(2)[0] + x.mean(1), False),
+        (lambda model, x, lengths: model.lstm(x)[1][0][0], False),
+    ],
+)
+def test_the_largest_values_of_convolutions_are_known(use: Any, pooled: bool) -> None:
+    event = compared(use, tokens())[-1]
+    assert event.changes
+    assert event.pooled is pooled
+
+
 def test_a_mean_over_padding_changes() -> None:
     event = compared(lambda model, x, lengths: x.mean(1), tokens())[-1]
     assert event.changes

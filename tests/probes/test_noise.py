@@ -1,6 +1,7 @@
 """Noise that a model is to predict, next to the input that should contain it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -122,8 +123,7 @@ def compared(loss: Callable[[nn.Module, Tensor], Tensor]) -> list[NoiseCompared]
 def test_other_noise_is_found(loss, line):
     (event,) = compared(loss)
     assert event.site is not None
-    with open(__file__, encoding="utf-8") as file:
-        assert line in file.read().splitlines()[event.site.line - 1]
+    assert line in Path(__file__).read_text(encoding="utf-8").splitlines()[event.site.line - 1]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class Parameters(Account[int]):
         self.random: set[int] = set()
         """Weights that have kept the random values that torch's layers begin with."""
         self.drawn: set[int] = set()
-        """Weights that have kept values which look random, of any initialisation."""
+        """These, and weights of no optimizer that have kept values which look random, of any initialisation."""
         self._fresh: set[int] = set()
         """Weights with such values of models that were first called late: others may have moved between two reads."""
         self._stepped: set[int] = set()

@@ -133,7 +133,7 @@ class PaddingCompared(Event):
     state: int | None = None
     """Number of the result that changes, if it is a state of the samples, which a loss need not depend on."""
     pooled: bool = False
-    """Whether the model reads the sequence by convolutions only, whose largest values are a result by convention."""
+    """Whether the model joins positions by convolutions and their largest values only, as is the convention."""
     site: Site | None = None
     """Line of the call."""
 

@@ -24,7 +24,7 @@ class ParametersUnchanged(Event):
     random: tuple[int, ...] = ()
     """Weights that have kept the random values that torch's layers begin with."""
     drawn: tuple[int, ...] = ()
-    """Weights that have kept values which look drawn independently from one distribution; the random ones too."""
+    """Trainable weights of no optimizer that have kept values which look drawn independently from one distribution."""
     zero: tuple[int, ...] = ()
     """Parameters of optimizers that had only gradients of zeros in sampled steps, and moved by weight decay at most."""
 

@@ -242,16 +242,16 @@ def rows(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     a, b = given
     related = _sources(crash, [(name, value, node) for name, value, node in found if frame_values.is_tensor(value)])
     facts = [("got", f"`{one}` {shape(a.shape)}, `{two}` {shape(b.shape)}")]
-    count = b.shape[0] if b.dim() else 1
-    help = f"give one prediction per target: bring `{one}` to ({count}, classes)"
-    if not b.dim():
+    if a.dim() and b.dim():
+        message = f"there are {a.shape[0]:,} predictions for {b.shape[0]:,} targets"
+        help = f"give one prediction per target: bring `{one}` to ({b.shape[0]}, classes)"
+    else:
+        message = "predictions and targets have other dimensions"
         help = f"give one target per prediction: bring `{two}` to ({a.shape[0] if a.dim() else 1},)"
     return PostMortem(
         slug=SLUG,
         error="",
-        message=f"there are {a.shape[0]:,} predictions for {b.shape[0]:,} targets"
-        if a.dim() and b.dim()
-        else "predictions and targets have other dimensions",
+        message=message,
         primary=crash.fails(f"`{one}` {shape(a.shape)} does not go with `{two}` {shape(b.shape)}"),
         related=related,
         facts=() if related else tuple(facts),

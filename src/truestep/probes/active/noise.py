@@ -88,11 +88,11 @@ class NoiseTargets:
 
     def returned(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Keep the arguments of a call in training that has returned."""
-        own, node = self._scene.sites.own(1), call_at(site)
-        if model in self._done or len(self._done | self._seen.keys() | {model}) > _MOST_MODELS:
-            return
         made = _Called(model, {}, {}, [])
         self._calls = [*self._calls[-1:], made]
+        if model in self._done or len(self._done | self._seen.keys() | {model}) > _MOST_MODELS:
+            return
+        own, node = self._scene.sites.own(1), call_at(site)
         if own is not None and node is not None and not any(isinstance(one, ast.Starred) for one in node.args):
             with contextlib.suppress(Refused), self._aside():
                 self._sort(made, called(module, frame), node, own, site)
@@ -117,25 +117,27 @@ class NoiseTargets:
             self._give_up(*(one.model for one in calls))
             return
         made = calls[0]
-        if own is None or node is None or not target.is_cpu or target.numel() > _LARGEST or input.shape != target.shape:
-            return
         paths = [path for path, value in made.given.items() if value.shape == target.shape]
-        names = [*node.args[1:2], *(one.value for one in node.keywords if one.arg == "target")]
-        if len(paths) != 1 or made.shapes.count(tuple(target.shape)) != 1 or len(names) != 1:
-            return
-        drawn = _drawn(names[0], own, site)
-        if drawn is None or not target.is_floating_point():
+        drawn = None
+        if own is not None and node is not None and len(paths) == made.shapes.count(tuple(target.shape)) == 1:
+            names = [*node.args[1:2], *(one.value for one in node.keywords if one.arg == "target")]
+            plain = target.is_cpu and target.is_floating_point() and input.shape == target.shape
+            drawn = _drawn(names[0], own, site) if plain and len(names) == 1 else None
+        if drawn is None or target.numel() > _LARGEST:  # the source is read once for a model with another loss
             self._give_up(made.model)
             return
         with self._aside():
             seen = self._seen.setdefault(made.model, _Seen(paths[0], drawn, site, made.made[paths[0]]))
-            self._add(made, seen, paths[0], (input.detach().double(), target.detach().double()))
+            value = made.given[paths[0]].double()
+            if seen.path != paths[0] or not bool(value.isfinite().all()):
+                self._give_up(made.model)
+            else:
+                self._add(made.model, seen, value, input.detach().double(), target.detach().double())
 
-    def _add(self, made: _Called, seen: _Seen, path: Path, pair: tuple[Any, Any]) -> None:
-        (result, target), value = pair, made.given[path].double()
+    def _add(self, model: int, seen: _Seen, value: Any, result: Any, target: Any) -> None:
         first = float(target.reshape(-1)[0])
-        if seen.path != path or first == seen.first or not bool(value.isfinite().all()):
-            self._give_up(made.model)  # another argument, or noise that is drawn once for the whole training
+        if first == seen.first:  # noise that is drawn once for the whole training
+            self._give_up(model)
             return
         value = value - value.mean(0)  # a mean adds nothing to the products but their error
         square = float(target.square().sum())
@@ -169,7 +171,7 @@ def _argument(call: ast.Call, path: Path) -> ast.expr | None:
 
 
 def _expression(call: ast.Call, path: Path, frame: FrameType) -> ast.expr | None:
-    """Return the expression that makes an argument of a call: the argument itself, or what its name was stored as."""
+    """Return the argument of a call, or the expression that was assigned to its name."""
     given = _argument(call, path)
     if not isinstance(given, ast.Name):
         return given

@@ -169,8 +169,8 @@ def _holds_graphs(value: Any, depth: int = 0) -> str | None:
 def _collects_used_losses(value: Any, least: int) -> str | None:
     """Return "" for a sum or a list of losses that earlier backward passes began from, a subscript for one in a dict.
 
-    Those that the script needs for a later pass are no roots of an earlier one. Losses of a single step are a window of
-    accumulation, which ends with it.
+    A loss that a later pass needs has not been the root of an earlier pass. Losses of one step are a window of
+    accumulation, which ends with the step.
 
     Args:
         value: a variable.

@@ -140,7 +140,7 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     sources = given[:1] if name in _LIKE else given
     made = next((value.made for value in sources if value.made is not None), None)
     reduction = legacy_reduction(named)
-    if reduction:  # the older arguments make torch warn at the line of this package
+    if reduction:  # torch would warn of the older arguments at a line of this package
         named = {key: value for key, value in named.items() if key not in _LEGACY} | {"reduction": Value(reduction)}
     named = {_RENAMED.get(key, key): value for key, value in named.items()}
     size = max((int(value.it.numel()) for value in given if _is_sized(value.it)), default=0)

@@ -145,7 +145,9 @@ class Unchanged:
         """Record once whether an unchanged parameter has random values."""
         if held.number not in self._random and len(self._random) < _MOST:
             self._random[held.number] = is_initial(parameter)
-            self._drawn[held.number] = self._random[held.number] or is_drawn(parameter)
+            # Only these are judged by it: the singular values of a frozen backbone would take seconds.
+            left_out = parameter.requires_grad and not (held.panel is not None and held.panel.number)
+            self._drawn[held.number] = left_out and is_drawn(parameter)
 
 
 def keep_base(held: Held, parameter: Any) -> None:

@@ -22,6 +22,13 @@ _LEAST_SHARE = 0.05
 """Least difference that counts, as a share of those between samples: convolutions change a little at the border."""
 _PART = 4
 """One sample of so many gives the length of the padding that is left out."""
+_CONVOLUTIONS = frozenset({"conv1d", "conv2d"})
+_LARGEST = frozenset({"max", "amax", "max_pool1d", "max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "topk"})
+_JOINS = frozenset({
+    "mean", "sum", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "lstm", "gru", "rnn_tanh",
+    "rnn_relu", "scaled_dot_product_attention", "multi_head_attention_forward", "bmm", "baddbmm", "einsum",
+    "matmul", "__matmul__", "softmax", "cumsum",
+})  # fmt: skip
 _STATE = 3
 """Dimensions of a state: layers, samples and features."""
 _WHOLE = 2
@@ -44,7 +51,7 @@ class Padding:
     state: int | None = None
     """Number of the result that changes, if that is a state with the samples in its second dimension, and no other."""
     pooled: bool = False
-    """Whether the model reads the sequence by convolutions only, whose largest values are a result by convention."""
+    """Whether the model joins positions by convolutions and their largest values only, as is the convention."""
 
     @property
     def changes(self) -> bool:
@@ -85,18 +92,22 @@ def padding(trial: Trial) -> Padding | None:
         if not found:
             raise Refused("its result has no row for each sample")
         share = float(f"{max(found):.2g}")
-        pooled = _is_convolutional(trial)
+        pooled = _is_largest_of_convolutions(trial)
         return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), share, state, pooled)
     return None
 
 
-def _is_convolutional(trial: Trial) -> bool:
-    """Return True if the layers of a model that join positions are convolutions."""
-    nn = trial.scene.torch.nn
-    kinds = {type(layer) for layer in trial.copy.modules()}
-    others = (nn.modules.rnn.RNNBase, nn.MultiheadAttention, nn.modules.rnn.RNNCellBase)
-    convolutions = (nn.Conv1d, nn.Conv2d)
-    return any(issubclass(kind, convolutions) for kind in kinds) and not any(issubclass(kind, others) for kind in kinds)
+def _is_largest_of_convolutions(trial: Trial) -> bool:
+    """Return True if a model joins positions by convolutions and their largest values, and by nothing else."""
+    names: set[str] = set()
+
+    class Names(trial.scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            names.add(getattr(func, "__name__", ""))
+            return func(*args, **(kwargs or {}))
+
+    trial.run(_SEED, mode=Names())
+    return not names.isdisjoint(_CONVOLUTIONS) and not names.isdisjoint(_LARGEST) and names.isdisjoint(_JOINS)
 
 
 def _ends(value: Any, torch: Any) -> Any:
