@@ -166,7 +166,7 @@ class TargetsCompared(Event):
 class NoiseCompared(Event):
     """The noise that a model is to predict does not belong to the input that the model was called on."""
 
-    absent: ClassVar[str] = "no drawn noise as a target"
+    absent: ClassVar[str] = "no target that is drawn for the loss alone"
     model: int
     site: Site | None = None
     """Line that draws the noise."""
