@@ -2,6 +2,7 @@
 
     python bench/mutants/public.py FOLDER            five mutants of each operator
     python bench/mutants/public.py FOLDER --alone    the programs as they are: findings, and whether results repeat
+    python bench/mutants/public.py FOLDER --by-hand MISTAKES.toml    mistakes that were written for single programs
 
 FOLDER/programs.toml names them: each has a folder of its name with a script that takes no argument, downloads nothing,
 and ends in seconds. docs/reference/mutants.md
@@ -38,7 +39,7 @@ import swaps  # noqa: E402, F401
 import warm  # noqa: E402
 from healthy import Program, half  # noqa: E402
 from operators import OPERATORS, Mutant, mutants  # noqa: E402
-from score import by, summary, table  # noqa: E402
+from score import by, share, summary, table  # noqa: E402
 from trial import Trial, digest, run  # noqa: E402
 
 _CITED = ("name", "field", "origin", "commit", "licence", "file")
@@ -72,6 +73,9 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--alone", action="store_true", help="run the programs without a mistake")
+    parser.add_argument(
+        "--by-hand", type=Path, metavar="TOML", help="mistakes of single programs, in place of operators"
+    )
     parser.add_argument("--programs", default="", help="parts of names of programs, with commas between")
     options = parser.parse_args()
     warm.install()
@@ -81,6 +85,8 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.alone:
             result = _alone(programs, pool) | {"programs": [{key: one[key] for key in _CITED} for one in listed]}
+        elif options.by_hand:
+            result = _by_hand(programs, pool, options)
         else:
             result = _mutated([one for one in programs if options.half in (None, one.half)], pool, options)
     if options.save:
@@ -103,13 +109,13 @@ def _judged(program: Public) -> list[str]:
     from programs import supervise
 
     with _copied(program) as script:
-        first = digest(script)
+        first = digest(script, script.parent)
     with _copied(program) as script:
-        again = digest(script)
+        again = digest(script, script.parent)
     if first != again or first in ("", "slow"):
         return ["crashes, is slow, or has another result each time"]
     with _copied(program) as script:
-        seen = supervise(script)
+        seen = supervise(script, cwd=script.parent)
     return [*(f"{rule}:{line}" for rule, line in sorted(seen.found)), *seen.errors]
 
 
@@ -137,9 +143,48 @@ def _mutated(programs: list[Public], pool: ThreadPoolExecutor, options: argparse
     return {"scores": scores, "not found, open half": places}
 
 
+def _by_hand(programs: list[Public], pool: ThreadPoolExecutor, options: argparse.Namespace) -> dict[str, Any]:
+    """Plant mistakes that were written for single programs, as those of mistakes.toml are."""
+    named = {program.name: program for program in programs}
+    listed = tomllib.loads(options.by_hand.read_text(encoding="utf-8"))["mistake"]
+    chosen = [one for one in listed if one["program"] in named and options.half in (None, one["half"])]
+    needed = list(dict.fromkeys(named[one["program"]] for one in chosen))
+    originals = dict(zip(needed, pool.map(_digest, needed), strict=True))
+    rows = []
+    for row in pool.map(lambda one: _edited(one, named[one["program"]], originals), chosen):
+        rows.append(row)
+        if row["half"] == "open":  # what was missed in the other half is not to be read
+            print(_shown(row), f"\n      {row['mistake']}", flush=True)
+    valid = [row for row in rows if row["valid"]]
+    scores = {"score": share(valid)} | {key: by(valid, lambda row, key=key: row[key]) for key in ("half", "kind")}
+    print(json.dumps(scores, indent=1))
+    return {"mistakes by hand": scores}
+
+
+def _edited(one: dict[str, Any], program: Public, originals: dict[Public, str]) -> dict[str, Any]:
+    planted, lines = str(program.path.relative_to(program.folder)), []
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(program.folder, folder, dirs_exist_ok=True)
+        for edit in one.get("edits", [one]):
+            planted = edit.get("file", planted)
+            text = Path(folder, planted).read_text(encoding="utf-8")
+            if text.count(edit["old"]) != 1:
+                raise SystemExit(f"{program.name}/{planted} must have the text once: {edit['old']}")
+            line = text[: text.index(edit["old"])].count("\n") + 1
+            lines += [line, line + edit["old"].count("\n")]
+            Path(folder, planted).write_text(text.replace(edit["old"], edit["new"]), encoding="utf-8")
+        text = Path(folder, planted).read_text(encoding="utf-8")
+        scope = (min(lines), max(lines))
+        trial = run(text, planted, originals[program], scope, False, Path(folder), program.script)
+    trial.found = [(rule, line) for rule, line in trial.found if rule not in program.true]
+    trial.placed = trial.placed and bool(trial.found)
+    described = {key: one[key] for key in ("half", "kind", "mistake")}
+    return described | {"operator": one["kind"], "program": program.name, "line": min(lines)} | vars(trial)
+
+
 def _digest(program: Public) -> str:
     with _copied(program) as script:
-        return digest(script)
+        return digest(script, script.parent)
 
 
 def _read(folder: Path, one: dict[str, Any]) -> Public:

@@ -33,14 +33,17 @@ class Trial:
     """True if a finding names a line of the loop or the function with the mistake, or one within ten lines of it."""
 
 
-def digest(path: Path) -> str:
-    """Return a digest of all that a program prints and of all weights that its optimizers make; "" if it crashes."""
+def digest(path: Path, cwd: Path | None = None) -> str:
+    """Return a digest of all that a program prints and of all weights that its optimizers make; "" if it crashes.
+
+    It runs in an empty folder, or in `cwd`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result")
         try:
             subprocess.run(
                 [sys.executable, __file__, str(path), str(result)],
-                cwd=folder,
+                cwd=cwd or folder,
                 env=os.environ | {"OMP_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -80,12 +83,12 @@ def run(
             shutil.copytree(beside, folder, dirs_exist_ok=True)
         Path(folder, name).write_text(text, encoding="utf-8")
         path = Path(folder, script or name)
-        made = digest(path)
+        made = digest(path, path.parent if beside else None)
         if made in ("", "slow"):
             return Trial(False, "crashed" if not made else "too slow")
         if made == original and not silent:
             return Trial(False, "equal")
-        run = supervise(path)
+        run = supervise(path, cwd=path.parent) if beside else supervise(path)
     sure = sorted(run.found)
     first, last = scope[0] - 10, scope[1] + 10
     here = {one["rule"] for one in run.findings if Path(name).name in one["site"]}

@@ -3,6 +3,7 @@ from truestep.events import (
     GradientsZeroed,
     HandStepped,
     ModelCalled,
+    ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
     ParametersUnchanged,
@@ -109,3 +110,13 @@ def test_a_fixed_network_that_came_with_its_optimizer_is_not_shown():
 def test_an_optimizer_stepped_inside_another_is_not_shown():
     window = [*CLEARED, CALLED, READ, BACK, HEAD_STEP]
     assert shown(judge(BackwardWithoutStep, [ENCODER, HEAD, *window * 20])) == []
+
+
+def test_a_backward_for_one_model_alone_that_clears_its_own_gradients_is_found():
+    own, model = Site("train.py", 40, 8), ModelMet(model=1, parameters=(1, 2))
+    alone = [TapeRead(site=own, reached=(1, 2)), BackwardEnded(site=own, observed=2, written=2, loader=1)]
+    window = [GradientsZeroed(model=1, fresh=2, observed=2), CALLED, *alone, READ, BACK, STILL, HEAD_STEP]
+    (finding,) = shown(judge(BackwardWithoutStep, [model, ENCODER, HEAD, *window * 12]))
+    assert (finding.primary.site, finding.confidence) == (own, Confidence.HIGH)
+    through = [GradientsZeroed(model=1, fresh=2, observed=2), CALLED, READ, BACK, STILL, HEAD_STEP]
+    assert shown(judge(BackwardWithoutStep, [model, ENCODER, HEAD, *through * 12])) == []

@@ -115,3 +115,23 @@ def test_a_model_that_is_no_longer_called_is_not_in_use():
     events = [*met, old, built, *first * 12, new, *then * 15, ParametersUnchanged(parameters=(4,), steps=27)]
     (finding,) = judge(OptimizerHoldsStaleParameters, events)
     assert finding.primary.site == BUILT
+
+
+def test_models_that_are_called_once_for_the_steps_of_two_optimizers_are_in_use():
+    critic = [
+        ParameterMet(parameter=20, name="critic.weight", shape=(2, 3), model=2),
+        ModelMet(model=2, name="critic", parameters=(20,)),
+    ]
+    built = OptimizerBuilt(optimizer=1, name="opt", parameters=(8, 9), site=BUILT)
+    other = OptimizerBuilt(optimizer=2, name="opt_critic", parameters=(20,))
+    calls = [ModelCalled(model=1), ModelCalled(model=2), READ]
+    steps = [
+        OptimizerStepped(optimizer=1, observed=2, absent_grad=2),
+        OptimizerStepped(optimizer=2, observed=1, fresh=1),
+    ]
+    judge = Judge([OptimizerHoldsStaleParameters])
+    judge.show([*BODY, *HEAD, *OLD, NET, *critic, built, other, *calls, *steps], (0, 1))
+    judge.show([*calls, *steps], (1, 2))
+    judge.again([*calls, *steps], (1, 2), 30)
+    judge.end("finished")
+    assert [finding.primary.site for finding in judge.findings()] == [BUILT]

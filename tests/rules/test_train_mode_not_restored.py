@@ -136,3 +136,12 @@ def test_a_model_that_is_called_once_for_two_optimizers_is_found():
 def test_calls_that_wait_for_a_step_end_with_the_mode():
     events = [*MET, OTHER, *turns(True) * 2, OFF, LOOK, *turns(False, alone=[ON, *train()[:1]]) * 3]
     assert judge(TrainModeNotRestored, events) == []
+
+
+def test_an_optimizer_that_is_built_again_in_each_epoch_is_no_later_stage():
+    made = Site("train.py", 12, 4)
+    built = [OptimizerBuilt(optimizer=number, parameters=(1, 2), site=made) for number in (11, 12, 13)]
+    first = [*MET[:1], built[0], *train(optimizer=11), OFF, LOOK, built[1], *train(False, optimizer=12) * 2]
+    assert judge(TrainModeNotRestored, first) == []  # two stages may train in two modes
+    (finding,) = judge(TrainModeNotRestored, [*first, LOOK, built[2], *train(False, optimizer=13) * 2])
+    assert finding.primary.site == TRAIN

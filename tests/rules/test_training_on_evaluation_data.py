@@ -5,6 +5,7 @@ import pytest
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
+    CheckpointLoaded,
     LoaderEnded,
     LoaderMet,
     LoaderStarted,
@@ -19,6 +20,7 @@ from truestep.testing import judge
 
 LOOP, EVAL, BUILT = Site("train.py", 30, 4), Site("train.py", 40, 4), Site("train.py", 10, 4)
 VAL = LoaderMet(loader=1, name="val_loader", dataset=1, batches=4, batch_size=32, sampler="sequential")
+PLAIN = LoaderMet(loader=1, name="loader", dataset=1, batches=4, batch_size=32, sampler="sequential")
 UNREAD = LoaderUnread(name="train_loader", samples=1000, site=BUILT)
 CALL = ModelCalled(model=1, loader=1)
 BATCH = [BatchDrawn(loader=1), CALL, BackwardEnded(written=1, loader=1)]
@@ -52,7 +54,7 @@ def test_a_smaller_loader_counts_unless_its_name_says_that_it_is_held_out():
     "events",
     [
         [VAL, *trained(), *EVALUATED, END],
-        [VAL, *trained(), UNREAD, END],
+        [PLAIN, *trained(), UNREAD, END],
         [VAL, *EVALUATED, UNREAD, END],
         [VAL, *trained(), *EVALUATED, UNREAD, RunEnded(how="crashed")],
         [VAL, *trained(), *EVALUATED, LoaderUnread(name="test_loader", samples=100, site=BUILT), END],
@@ -79,7 +81,21 @@ def test_training_on_a_shuffled_loader_too_is_quiet():
 def test_an_evaluation_within_a_pass_of_training_is_quiet():
     looks = ModelCalled(model=1, loader=1, grad=False, tracked=False)
     passed = [LoaderStarted(loader=1, site=LOOP), *[*BATCH, looks] * 4, LoaderEnded(loader=1)]
-    assert not judge(TrainingOnEvaluationData, [VAL, *passed * 3, UNREAD, END])
+    assert not judge(TrainingOnEvaluationData, [PLAIN, *passed * 3, UNREAD, END])
+
+
+@pytest.mark.parametrize("sampler", ["sequential", "random"])
+def test_a_loader_that_is_held_out_by_its_name_needs_no_evaluation(sampler):
+    held_out = LoaderMet(loader=1, name="test_loader", dataset=1, batches=4, batch_size=32, sampler=sampler)
+    unread = LoaderUnread(name="train_loader", site=BUILT)
+    (finding,) = judge(TrainingOnEvaluationData, [held_out, *trained(), unread, END])
+    assert finding.message == "the model is trained on `test_loader` and `train_loader` is never read"
+    assert not judge(TrainingOnEvaluationData, [CheckpointLoaded(), held_out, *trained(), unread, END])
+
+
+def test_a_state_that_is_loaded_after_the_training_is_none_to_adapt():
+    events = [VAL, *trained(), CheckpointLoaded(), UNREAD, END]
+    assert judge(TrainingOnEvaluationData, events)
 
 
 # --- rows of one result ---------------------------------------------------------------------------------------------

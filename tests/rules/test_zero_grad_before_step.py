@@ -1,4 +1,4 @@
-from truestep.events import BackwardEnded, GradientsZeroed, ModelMet, OptimizerBuilt, OptimizerStepped, Site
+from truestep.events import BackwardEnded, GradientsZeroed, ModelMet, OptimizerBuilt, OptimizerStepped, Site, TapeRead
 from truestep.rules import rule
 from truestep.rules.zero_grad_before_step import ZeroGradBeforeStep
 from truestep.testing import judge
@@ -49,6 +49,17 @@ def test_a_discriminator_that_steps_without_its_own_backward_is_quiet():
     generator = OptimizerBuilt(optimizer=2, name="opt_g", parameters=(3, 4))
     step = OptimizerStepped(optimizer=2, site=Site("train.py", 60, 8), observed=2, fresh=2)
     assert judge(ZeroGradBeforeStep, [BUILT, generator, *[MADE, step, THROWN, LOST] * 5]) == []
+
+
+def test_a_discriminator_that_steps_before_its_own_backward_is_found():
+    generator = OptimizerBuilt(optimizer=2, name="opt_g", parameters=(3, 4))
+    step = OptimizerStepped(optimizer=2, site=Site("train.py", 60, 8), observed=2, fresh=2)
+    own, through = TapeRead(site=BACKWARD, reached=(1, 2)), Site("train.py", 59, 8)
+    both = [TapeRead(site=through, reached=(1, 2, 3, 4)), BackwardEnded(site=through, observed=4, written=4)]
+    found = judge(ZeroGradBeforeStep, [BUILT, generator, *[THROWN, LOST, own, MADE, *both, step] * 5])
+    assert [finding.primary.site for finding in found] == [ZERO]
+    assert [mark.site for mark in found[0].related] == [BACKWARD, STEP]
+    assert judge(ZeroGradBeforeStep, [BUILT, generator, *[THROWN, LOST, *both, step] * 5]) == []
 
 
 def test_giving_up_single_steps_is_quiet():

@@ -49,7 +49,12 @@ def expected(path: Path) -> set[tuple[str, int]]:
 
 
 def supervise(
-    path: Path, *arguments: str, record: Path | None = None, counting: bool = True, steps: int | None = None
+    path: Path,
+    *arguments: str,
+    record: Path | None = None,
+    counting: bool = True,
+    steps: int | None = None,
+    cwd: Path = REPOSITORY,
 ) -> Supervised:
     """Run one program under supervision and return the result.
 
@@ -59,6 +64,7 @@ def supervise(
         record: folder for a record of the run.
         counting: whether steps that repeat are only counted, as they are for users; else the rules see each of them.
         steps: number of steps after which the program is stopped.
+        cwd: folder that it runs in.
     """
     options = {"record": record and str(record), "counting": counting, "steps": steps}
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +73,7 @@ def supervise(
         try:
             done = subprocess.run(
                 [sys.executable, __file__, json.dumps(request)],
-                cwd=REPOSITORY,
+                cwd=cwd,
                 env=os.environ | {"TRUESTEP_DATA": str(DATA), "OMP_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -83,6 +83,8 @@ class BackwardWithoutStep(Rule):
         self._reached: dict[Site | None, set[int]] = {}
         self._stepped: set[int | None] = set()
         self._zeroed: dict[int, int] = {}
+        self._zeroed_models: dict[int, int] = {}
+        """Model to the number of times that its own `zero_grad` was called."""
         self._unchanged: frozenset[int] = frozenset()
         self._piling: set[Site | None] = set()
         """Backwards of batches that added to gradients that no step had used yet."""
@@ -113,6 +115,8 @@ class BackwardWithoutStep(Rule):
                 self._backwards[event.site] = self._backwards.get(event.site, 0) + times
             case ev.GradientsZeroed(optimizer=int() as number):
                 self._zeroed[number] = self._zeroed.get(number, 0) + times
+            case ev.GradientsZeroed(model=int() as number):
+                self._zeroed_models[number] = self._zeroed_models.get(number, 0) + times
 
     def unobserved(self, run: Progress) -> str:
         idle = run.optimizers.keys() - self._stepped
@@ -140,9 +144,17 @@ class BackwardWithoutStep(Rule):
         }
         return max(counts, key=lambda site: counts[site], default=None)
 
+    def _is_for(self, own: set[int], site: Site, run: Progress) -> bool:
+        """Return True if a backward pass reaches these parameters alone, which `zero_grad` of their model clears."""
+        cleared = (
+            run.models[one] for one, count in self._zeroed_models.items() if count >= _LEAST and one in run.models
+        )
+        return own >= self._reached.get(site, own | {-1}) and any(own <= set(model.parameters) for model in cleared)
+
     def _report(self, number: int, built: ev.OptimizerBuilt, own: set[int], site: Site, run: Progress) -> None:
         confidence = Confidence.LOW
-        if self._zeroed.get(number, 0) >= _LEAST and (not self._stepped or own & self._unchanged):
+        cleared = self._zeroed.get(number, 0) >= _LEAST or self._is_for(own, site, run)
+        if cleared and (not self._stepped or own & self._unchanged):
             confidence = Confidence.HIGH
         elif not self._stepped and site in self._piling:
             confidence = Confidence.MEDIUM

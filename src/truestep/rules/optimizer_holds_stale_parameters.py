@@ -81,6 +81,8 @@ class OptimizerHoldsStaleParameters(Rule):
         self._steps = 0
         self._called: dict[int, int] = {}
         """Model to the number of steps before its latest call; for calls that are only counted, before the last one."""
+        self._counted: set[int] = set()
+        """Models whose calls were only counted, with steps that are counted next."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -97,11 +99,16 @@ class OptimizerHoldsStaleParameters(Rule):
                     self._judge(run)
 
     def again(self, event: Event, times: int) -> None:
+        if times == 1:
+            self._counted.clear()
         match event:
             case ModelCalled():
                 self._called[event.model] = self._steps + times - 1
+                self._counted.add(event.model)
             case OptimizerStepped():
                 self._steps += times
+                if times > 1:  # each of the rounds has the calls and the steps of all optimizers
+                    self._called |= dict.fromkeys(self._counted, self._steps - 1)
                 if event.absent_grad:
                     self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + times
 

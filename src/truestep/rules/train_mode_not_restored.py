@@ -21,12 +21,14 @@ from truestep.syntax import Program, Suspicion
 
 _MOST_CALLS = 64
 """Calls of a model that wait for the step of its optimizer."""
+_REBUILT = 3
+"""Least number of optimizers of one line, over the same parameters, that are one optimizer: two may be two stages."""
 
 
 @dataclass(slots=True)
 class _Model:
-    trained_at: set[tuple[Site | None, int]] = field(default_factory=set)
-    """Call sites of training steps in train mode, with the optimizer that stepped."""
+    trained_at: set[tuple[Site | None, int | Site]] = field(default_factory=set)
+    """Call sites of training steps in train mode, with the optimizer that stepped, and with the line that built it."""
     switched: Site | None = None
     """Line that last set eval mode."""
     evaluated: bool = False
@@ -180,13 +182,20 @@ class TrainModeNotRestored(Rule):
             return
         self._resumed |= model.evaluated and bool(model.calls)
         frozen = []
+        built = run.optimizers[step.optimizer].site if step.optimizer in run.optimizers else None
+        same: tuple[int | Site, ...] = (step.optimizer,)
+        if built is not None and _is_rebuilt(step.optimizer, run):
+            same = (step.optimizer, built)
         for call in model.calls:
             if call.training:
                 model.trained_at.add((call.site, step.optimizer))
+                model.trained_at |= {(call.site, built)} if built is not None else set()
                 self.withdraw(("throughout", number))
             elif call.frozen_sensitive and not model.trained_at:
                 self._never_in_train_mode(number, model, call, run)
-            elif call.frozen_sensitive and model.evaluated and (call.site, step.optimizer) in model.trained_at:
+            elif (
+                call.frozen_sensitive and model.evaluated and any((call.site, one) in model.trained_at for one in same)
+            ):
                 frozen.append(call)
         if not frozen or model.switched is None:
             return
@@ -221,3 +230,10 @@ class TrainModeNotRestored(Rule):
             confidence=Confidence.LOW,
             key=("throughout", number),
         )
+
+
+def _is_rebuilt(optimizer: int, run: Progress) -> bool:
+    """Return True if a line builds an optimizer of the same parameters again and again, in each epoch."""
+    built = run.optimizers[optimizer]
+    alike = [one for one in run.optimizers.values() if one.site == built.site and one.parameters == built.parameters]
+    return len(alike) >= _REBUILT

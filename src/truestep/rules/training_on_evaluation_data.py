@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import BackwardEnded, Event, LoaderMet, LoaderUnread, ResultRowsScored, RunEnded
+from truestep.events import (
+    BackwardEnded,
+    CheckpointLoaded,
+    Event,
+    LoaderMet,
+    LoaderUnread,
+    ResultRowsScored,
+    RunEnded,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._loader_names import is_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
@@ -24,7 +32,9 @@ class TrainingOnEvaluationData(Rule):
     ------------
     At the end of the run, finds a shuffled DataLoader that was built and never read, while the model was trained on the
     batches of another one, which reads its samples in their order and is also read by the evaluation. The unread loader
-    must have more samples than that one, or a tenth of them if its name does not say that they are held out.
+    must have more samples than that one, or a tenth of them if its name does not say that they are held out. In a run
+    that begins with new weights, an unread loader with a name such as ``train_loader`` is enough if all that are
+    trained on have names such as ``test_loader``.
 
     Where one call computes the results of all samples, as of the nodes of a graph, compares the rows of the result that
     the loss chooses with those that the evaluation chooses, by masks, indices or slices. Rows are in the loss if the
@@ -85,7 +95,7 @@ class TrainingOnEvaluationData(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (LoaderUnread, ResultRowsScored)
+    watches = (BackwardEnded, LoaderUnread, ResultRowsScored)
     needs = (BackwardEnded,)
     asks = "the loss has no rows of the evaluation"
 
@@ -101,6 +111,8 @@ class TrainingOnEvaluationData(Rule):
         self._counts: dict[tuple[int, str], int] = {}
         self._clean: dict[tuple[int, str], ResultRowsScored] = {}
         """Those with an evaluation on rows that were not in the loss."""
+        self._is_new: bool | None = None
+        """Whether no weights were loaded before the first backward pass: a finished model may be adapted to a test."""
 
     def unobserved(self, run: Progress) -> str:
         if self._scored:
@@ -113,8 +125,10 @@ class TrainingOnEvaluationData(Rule):
         return super().suspected() or unknown
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, LoaderUnread) and event.samples is not None:
+        if isinstance(event, LoaderUnread):
             self._unread.append(event)
+        elif isinstance(event, BackwardEnded) and self._is_new is None:
+            self._is_new = not run.weights.loaded and CheckpointLoaded not in run.met
         elif isinstance(event, ResultRowsScored):
             self._score(event, 1)
 
@@ -160,26 +174,30 @@ class TrainingOnEvaluationData(Rule):
         if event.how == "finished":
             self._judge_rows(run)
         trained = {number: site for number, site in run.samples.trained.items() if number in run.loaders}
-        if event.how != "finished" or any(run.loaders[number].sampler != "sequential" for number in trained):
+        if event.how != "finished":
             return
-        for number in trained.keys() & run.samples.evaluated.keys():
+        are_held_out = all(is_held_out(run.loader_name(number)) for number in trained)
+        in_order = all(run.loaders[number].sampler == "sequential" for number in trained)
+        for number in trained:
             met = run.loaders[number]
             most = (met.batches or 0) * (met.batch_size or 0)
-            left = next((one for one in self._unread if _is_enough(one, most)), None)
+            is_read = in_order and number in run.samples.evaluated
+            left = next((one for one in self._unread if is_read and _is_enough(one, most)), None)
+            if left is None and self._is_new and are_held_out:
+                left = next((one for one in self._unread if is_trained_on(one.name)), None)
             if left is None:
                 continue
-            name = run.loader_name(number)
+            name, evaluated = run.loader_name(number), run.samples.evaluated.get(number)
+            also = (Mark(evaluated, "evaluates on the same samples"),) if evaluated else ()
+            with_it = ", which it is evaluated with," if also else ""
             draft = self.report(
                 trained[number],
-                f"the model is trained on `{name}`, which it is evaluated with, and `{left.name}` is never read",
+                f"the model is trained on `{name}`{with_it} and `{left.name}` is never read",
                 run=run,
-                label="trains on the batches of the evaluation",
-                related=(
-                    Mark(run.samples.evaluated[number], "evaluates on the same samples"),
-                    Mark(left.site, "built and never read"),
-                ),
+                label=f"trains on {'the batches of the evaluation' if also else 'held-out samples'}",
+                related=(*also, Mark(left.site, "built and never read")),
                 help=f"train on the batches of `{left.name}`",
-                cost=f"the {left.samples:,} samples of `{left.name}` were not used",
+                cost=f"the {f'{left.samples:,} ' if left.samples else ''}samples of `{left.name}` were not used",
                 unit="passes",
                 key=number,
             )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site
+from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site, TapeRead
 from truestep.findings import Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
@@ -57,7 +57,7 @@ class ZeroGradBeforeStep(Rule):
     severity = Severity.ERROR
     account = "gradients"
     explains = ("loss-at-chance",)
-    watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
+    watches = (BackwardEnded, GradientsZeroed, OptimizerStepped, TapeRead)
     needs = (BackwardEnded, OptimizerStepped, steps(_LEAST))
 
     @classmethod
@@ -69,6 +69,10 @@ class ZeroGradBeforeStep(Rule):
         self._backward: Site | None = None
         self._cleared_at: dict[int, tuple[Site | None, Site | None]] = {}
         """Optimizer to the line that cleared its fresh gradients, and the line of their backward."""
+        self._serves: dict[Site | None, int] = {}
+        """Line of a backward pass to the one optimizer that holds all parameters that it reaches."""
+        self._waiting: dict[int, Site | None] = {}
+        """Optimizer to the latest such line since its last step."""
         self._lost: dict[int, int] = {}
         self._kept: dict[int, int] = {}
         self._first: dict[int, int] = {}
@@ -83,13 +87,23 @@ class ZeroGradBeforeStep(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case TapeRead():
+                owners = {number for p in event.reached for number in run.held_by.get(p, ())}
+                self._serves.pop(event.site, None)
+                if len(owners) == 1:
+                    self._serves[event.site] = owners.pop()
             case BackwardEnded(in_step=False) if event.written:
                 self._backward = event.site
                 self._cleared_at.clear()
-            case GradientsZeroed(fresh=fresh) if fresh and self._backward is not None:
-                self._cleared += 1
+                if event.site in self._serves:
+                    self._waiting[self._serves[event.site]] = event.site
+            case GradientsZeroed(fresh=fresh) if fresh:
                 for optimizer in run.cleared_by(event):
-                    self._cleared_at[optimizer] = (event.site, self._backward)
+                    # After a step of another optimizer, what is cleared may be of its loss alone.
+                    backward = self._waiting.get(optimizer) if self._backward is None else self._backward
+                    if backward is not None:
+                        self._cleared_at[optimizer] = (event.site, backward)
+                self._cleared += self._backward is not None
             case OptimizerStepped():
                 self._steps += 1
                 self._step(event, run)
@@ -98,6 +112,7 @@ class ZeroGradBeforeStep(Rule):
     def _step(self, event: OptimizerStepped, run: Progress) -> None:
         number = event.optimizer
         cleared = self._cleared_at.pop(number, None)
+        self._waiting.pop(number, None)
         self._count(event, 1)
         if cleared is None or not _lost(event):
             return
