@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,23 +80,32 @@ def run(
     """
     from programs import supervise
 
-    with tempfile.TemporaryDirectory() as folder:
-        if beside is not None:
-            shutil.copytree(beside, folder, dirs_exist_ok=True)
-        Path(folder, name).write_text(text, encoding="utf-8")
-        path = Path(folder, script or name)
-        made = digest(path, path.parent if beside else None)
-        if made in ("", "slow"):
-            return Trial(False, "crashed" if not made else "too slow")
-        if made == original and not silent:
-            return Trial(False, "equal")
-        run = supervise(path, cwd=path.parent) if beside else supervise(path)
+    with _placed(text, name, beside) as folder:
+        made = digest(folder / (script or name), folder if beside else None)
+    if made in ("", "slow"):
+        return Trial(False, "crashed" if not made else "too slow")
+    if made == original and not silent:
+        return Trial(False, "equal")
+    with _placed(text, name, beside) as folder:
+        path = folder / (script or name)
+        run = supervise(path, cwd=folder) if beside else supervise(path)
     sure = sorted(run.found)
     first, last = scope[0] - 10, scope[1] + 10
     here = {one["rule"] for one in run.findings if Path(name).name in one["site"]}
     placed = any(first <= line <= last for rule, line in sure if rule in here)
     low = sorted({one["rule"] for one in run.findings if one["confidence"] == "low"} - {rule for rule, _ in sure})
-    return Trial(True, run.how if run.how != "finished" else "", sure, low, run.errors, placed)
+    how = run.how if run.how != "finished" else ""
+    return Trial(True, how, sure, low, [*run.errors, how] if how else run.errors, placed)
+
+
+@contextmanager
+def _placed(text: str, name: str, beside: Path | None) -> Iterator[Path]:
+    """Give a new folder with the mutant, among the other files of its program."""
+    with tempfile.TemporaryDirectory() as folder:
+        if beside is not None:
+            shutil.copytree(beside, folder, dirs_exist_ok=True)
+        Path(folder, name).write_text(text, encoding="utf-8")
+        yield Path(folder)
 
 
 def _main(path: str, result: str) -> None:
