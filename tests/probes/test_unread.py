@@ -117,6 +117,13 @@ def fill_that_is_dropped():
         step(F.cross_entropy(out, Y))
 
 
+def clip_of_weights_that_is_dropped():
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+        for weight in MODEL.parameters():
+            weight.data.clamp(-1.0, 1.0)
+
+
 def division_that_is_dropped():
     for _ in range(8):
         loss = F.cross_entropy(MODEL(X), Y)
@@ -179,6 +186,7 @@ def mask_by_a_keyword():
         (sampler_without_a_loader, ("sampler", "sampler", False)),
         (weights_of_classes, ("weights", "weights", False)),
         (fill_that_is_dropped, ("", "masked_fill", True)),
+        (clip_of_weights_that_is_dropped, ("", "clamp", True)),
         (division_that_is_dropped, ("", "expression", True)),
         (mask_inside_of_a_model, ("gate", "mask", True)),
         (mask_for_a_function, ("mask", "argument", True)),
@@ -187,6 +195,14 @@ def mask_by_a_keyword():
 )
 def test_a_result_that_nothing_reads_is_seen(train, expected):
     assert reads(train) == [expected]
+
+
+def weights_that_are_clipped():
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+        for weight in MODEL.parameters():
+            weight.data.clamp_(-1.0, 1.0)
+            weight.grad.zero_()
 
 
 def mask_that_is_read():
@@ -299,6 +315,7 @@ def steps_of_a_function():
 @pytest.mark.parametrize(
     "train",
     [
+        weights_that_are_clipped,
         mask_that_is_read,
         mask_of_ones,
         one_of_several_functions,

@@ -7,11 +7,13 @@ from truestep.events import (
     FigureRead,
     LoaderUnread,
     LossFigureRead,
+    OptimizerStepped,
     PartUnused,
     ResultCompared,
     RunEnded,
     Site,
 )
+from truestep.findings import Confidence
 from truestep.rules.metric_misreported import MetricMisreported
 from truestep.testing import judge
 
@@ -274,3 +276,18 @@ def test_a_loader_of_the_test_holds_another_part():
     assert messages(test, PartUnused(name="X_te")) == [
         "the figure of a test is that of other samples, and `X_te` is never read"
     ]
+
+
+def test_a_sum_that_goes_on_from_report_to_report_is_found_in_a_training(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def update(optimizer):\n    optimizer.step()\n\n"
+        "def main(env, optimizer, every=20):\n    score = 0.0\n    for n in range(100):\n"
+        "        score += env.play()\n        update(optimizer)\n"
+        "        if n % every == 0:\n            print(score / every)\n\n"
+        "def other(every=20):\n    total = 0.0\n    for n in range(100):\n        total += n * 2\n"
+        "        if n % every == 0:\n            print(total / every)\n"
+    )
+    step = OptimizerStepped(optimizer=1, site=Site(str(path), 2, 4, function="update"))
+    (finding,) = judge(MetricMisreported, [step, RunEnded(how="finished")])
+    assert (finding.primary.site.line, finding.confidence) == (10, Confidence.MEDIUM)

@@ -1,15 +1,16 @@
-"""Formulas of figures in the functions that ran an evaluation, read from the source of the program."""
+"""Formulas of figures in the functions that ran an evaluation or a training, read from the source of the program."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from truestep import source
 from truestep.events import EvaluationRan, Site
 from truestep.findings import Confidence
 from truestep.rules._syntax.data.figures import wrong_formulas
-from truestep.syntax import Program, Suspicion
+from truestep.rules._syntax.data.sums import sums_of_all_reports
+from truestep.syntax import Program, Suspicion, dotted
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -29,6 +30,34 @@ def wrong_formulas_of(functions: list[EvaluationRan]) -> Iterator[tuple[Site, Su
             around = _around(tree, found.node)
             if found.confidence is Confidence.HIGH and (0 if around is None else around.lineno) in ran:
                 yield _site(path, found.node, around), found
+
+
+def sums_in_training(steps: Iterable[Site]) -> Iterator[tuple[Site, Suspicion]]:
+    """Yield the sums that go on from report to report, in functions that train or call one that does.
+
+    Args:
+        steps: lines of optimizer steps.
+    """
+    lines: dict[str, set[int]] = {}
+    for step in steps:
+        lines.setdefault(step.path, set()).add(step.line)
+    for path, of_steps in lines.items():
+        tree = source.parsed(path)
+        if tree is None:
+            continue
+        program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+        for found in sums_of_all_reports(program):
+            around = _around(tree, found.node)
+            if _trains(tree if around is None else around, tree, of_steps):
+                yield _site(path, found.node, around), found
+
+
+def _trains(scope: ast.AST, tree: ast.Module, steps: set[int]) -> bool:
+    """Return True if a scope has a step in it, or calls a function or method of the file that has."""
+    functions = [node for node in source.walk(tree) if isinstance(node, _FUNCTIONS)]
+    holding = [node for node in functions if any(node.lineno <= line <= (node.end_lineno or 0) for line in steps)]
+    called = {dotted(node.func).rpartition(".")[2] for node in source.walk(scope) if isinstance(node, ast.Call)}
+    return scope in holding or not holding or any(node.name in called for node in holding)
 
 
 def _ran(tree: ast.Module, called: set[int]) -> set[int]:

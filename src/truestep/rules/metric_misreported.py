@@ -22,7 +22,7 @@ from truestep.events import (
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._class_figures import FORMULAS, Judgement, judged
 from truestep.rules._conditions import ENDED
-from truestep.rules._formulas import wrong_formulas_of
+from truestep.rules._formulas import sums_in_training, wrong_formulas_of
 from truestep.rules._loader_names import is_of_test
 from truestep.rules._loss_figures import HELP, mistaken
 from truestep.rules._rule import Progress, Rule
@@ -92,8 +92,9 @@ class MetricMisreported(Rule):
 
     The source shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
     precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, and
-    values compared with themselves. A run reports them in functions that call an evaluation. ``truestep lint`` also
-    reports results of the last batch, and means of batches divided by samples.
+    values compared with themselves; in a training, a sum that each report divides by the number of iterations since the
+    last one, and that is not set to zero between them. A run reports them in functions that call an evaluation, or
+    train. ``truestep lint`` also reports results of the last batch, and means of batches divided by samples.
 
     Why it matters
     --------------
@@ -257,8 +258,9 @@ class MetricMisreported(Rule):
             self._by_formula(run)
 
     def _by_formula(self, run: Progress) -> None:
-        """Report the formulas that cannot be their figure, in functions that called an evaluation."""
-        for place, found in wrong_formulas_of(self._functions):
+        """Report the formulas that cannot be their figure, in functions that called an evaluation or trained."""
+        steps = [site for _, site, _ in run.steps.tally if site is not None]
+        for place, found in (*wrong_formulas_of(self._functions), *sums_in_training(steps)):
             if not any(name in found.label for name in self._right):
                 self.report(
                     place,

@@ -45,6 +45,15 @@ def is_pure(value: ast.expr, names: dict[str, Any], torch: Any) -> bool:
     return True
 
 
+def owner_of(node: ast.expr, names: dict[str, Any], torch: Any) -> Any:
+    """Return the object of a method; for the data or the gradient of a tensor, this tensor."""
+    if isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
+        owner = resolved(node.value, names)
+        if type(owner) in (torch.Tensor, torch.nn.Parameter):
+            return owner
+    return resolved(node, names)
+
+
 def _is_pure_call(node: ast.Call, names: dict[str, Any], torch: Any) -> bool:
     called = node.func
     if any(word.arg in ("out", "inplace") for word in node.keywords):
@@ -53,7 +62,7 @@ def _is_pure_call(node: ast.Call, names: dict[str, Any], torch: Any) -> bool:
         return _is_pure_object(names.get(called.id, getattr(builtins, called.id, None)), torch, _DEEP)
     if not isinstance(called, ast.Attribute) or called.attr.endswith("_"):
         return False
-    owner = resolved(called.value, names)
+    owner = owner_of(called.value, names, torch)
     if owner is None or _is_a(owner, torch.Tensor):
         plain = hasattr(torch.Tensor, called.attr) or called.attr in ("items", "keys", "values", "get")
         return plain and (owner is not None or called.attr != "add") and called.attr != "backward"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site, ValueUnread
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
-from truestep.probes.unread.effects import is_pure
+from truestep.probes.unread.effects import is_pure, owner_of
 from truestep.probes.unread.masks import calls, passed
 from truestep.probes.unread.statements import Unread, unread
 from truestep.seams.refs import Ref
@@ -220,12 +220,10 @@ class UnreadValues:
         name = call.func.attr
         if not hasattr(torch.Tensor, name + "_") and name not in _OUT_OF_PLACE:
             return False, ""
-        owner = call.func.value
-        held = names.get(owner.id) if isinstance(owner, ast.Name) else None
-        if held in (torch, torch.nn.functional) and call.args:
-            first = call.args[0]
-            held = names.get(first.id) if isinstance(first, ast.Name) else None
-        return type(held) is torch.Tensor, name
+        held = owner_of(call.func.value, names, torch)
+        if (held is torch or held is torch.nn.functional) and call.args:
+            held = owner_of(call.args[0], names, torch)
+        return type(held) in (torch.Tensor, torch.nn.Parameter), name
 
 
 def _is_new(value: ast.expr) -> bool:

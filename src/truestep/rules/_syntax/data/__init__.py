@@ -10,5 +10,6 @@
 - `seeds`: seeds inside of loops.
 - `shared`: data and files of several ranks.
 - `splits`: data of the training and of the evaluation.
+- `sums`: sums that go on from report to report.
 - `workers`: data sets that the workers of a loader share.
 """

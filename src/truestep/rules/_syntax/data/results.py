@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from truestep.rules._syntax.data.batches import wrong_sums
 from truestep.rules._syntax.data.figures import wrong_formulas
+from truestep.rules._syntax.data.sums import sums_of_all_reports
 from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted, names_in, part_of
 
 _TENSOR_ONLY = {
@@ -184,6 +185,7 @@ def metric_misreported(program: Program) -> Iterator[Suspicion]:
     """Yield figures with a wrong formula or a wrong sum, and quotients of counts that go on from epoch to epoch."""
     yield from wrong_formulas(program)
     yield from wrong_sums(program)
+    yield from sums_of_all_reports(program)
     for outer in program.loops:
         for key, bindings in outer.scope.bindings.items():
             added = [one for one in bindings if one.how == "augmented" and one.operator == "Add" and _inner(one, outer)]
