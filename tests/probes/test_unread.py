@@ -124,6 +124,36 @@ def clip_of_weights_that_is_dropped():
             weight.data.clamp(-1.0, 1.0)
 
 
+def update_of_the_variable_of_a_loop():
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+        for weight in MODEL.parameters():
+            weight = weight - 0.1 * weight.grad
+        for weight in MODEL.parameters():
+            weight.grad = None
+
+
+def average_in_the_variable_of_a_loop():
+    others = [torch.zeros_like(weight) for weight in MODEL.parameters()]
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+        for other, weight in zip(others, MODEL.parameters(), strict=True):
+            other = 0.9 * other + 0.1 * weight.detach()
+
+
+def descent(weights, rate):
+    with torch.no_grad():
+        for weight in weights:
+            weight = weight - rate * weight.grad
+
+
+def update_in_a_function():
+    rate, weights = 0.1, list(MODEL.parameters())
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+        descent(weights, rate)
+
+
 def division_that_is_dropped():
     for _ in range(8):
         loss = F.cross_entropy(MODEL(X), Y)
@@ -186,6 +216,9 @@ def mask_by_a_keyword():
         (sampler_without_a_loader, ("sampler", "sampler", False)),
         (weights_of_classes, ("weights", "weights", False)),
         (fill_that_is_dropped, ("", "masked_fill", True)),
+        (update_of_the_variable_of_a_loop, ("weight", "rebound", True)),
+        (average_in_the_variable_of_a_loop, ("other", "rebound", True)),
+        (update_in_a_function, ("weight", "rebound", True)),
         (clip_of_weights_that_is_dropped, ("", "clamp", True)),
         (division_that_is_dropped, ("", "expression", True)),
         (mask_inside_of_a_model, ("gate", "mask", True)),
@@ -195,6 +228,20 @@ def mask_by_a_keyword():
 )
 def test_a_result_that_nothing_reads_is_seen(train, expected):
     assert reads(train) == [expected]
+
+
+def variables_of_loops_that_are_read():
+    rates, made = [torch.tensor(0.1), torch.tensor(0.2)], []
+    for _ in range(8):
+        for part in (X, -X):
+            part = 2 * part
+            step(F.cross_entropy(MODEL(part), Y))
+        for rate in rates:
+            rate = rate * 2
+            made.append(rate)
+        for weight in MODEL.parameters():
+            weight = weight - 0.1 * weight.grad
+        print(weight.shape)
 
 
 def weights_that_are_clipped():
@@ -315,6 +362,7 @@ def steps_of_a_function():
 @pytest.mark.parametrize(
     "train",
     [
+        variables_of_loops_that_are_read,
         weights_that_are_clipped,
         mask_that_is_read,
         mask_of_ones,

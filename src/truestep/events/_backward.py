@@ -219,7 +219,8 @@ class ValueUnread(Event):
     """Variables that hold it; empty for an expression that is a statement."""
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
-    row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; "state"
+    row of positive numbers) for values that are made once; "rebound" for a new value of the variable of a loop, which
+    leaves the tensor of the loop as it is; "argument" for a parameter that is passed a mask; "state"
     for the next state of a recurrent model, with the variable that each call gets instead; for an expression alone its
     operation, or "expression"."""
     again: bool = True

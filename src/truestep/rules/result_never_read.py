@@ -15,6 +15,7 @@ _LABELS = {
     "sampler": "no loader draws from it",
     "argument": "passed a mask, and its function does not read it",
     "weights": "a number for each class of the loss, which gets none",
+    "rebound": "binds the variable to a new tensor",
     "state": "drops the state that the call returns",
 }
 
@@ -30,7 +31,8 @@ class ResultNeverRead(Rule):
     number for each class of the loss. Also reports a mask of both values that is passed to a function of the program
     which never reads it, and a statement that is only an operation on a tensor, such as
     ``scores.masked_fill(mask, -1e9)`` or ``weight.data.clamp(-1, 1)``: the operation returns a new tensor, which is
-    dropped. In training and in evaluation, reports a loop that calls a recurrent model with one step of a sequence
+    dropped; so is the new value of the variable of a loop, as in ``for p in parameters: p = p - rate * p.grad``. In
+    training and in evaluation, reports a loop that calls a recurrent model with one step of a sequence
     after the other, always from the same state, and never reads the state that the model returns: the next input is
     made from the result, or only the result of the last step is read. The model is a recurrent layer of torch, or its
     source returns the next state by the name of the argument.
@@ -94,6 +96,9 @@ class ResultNeverRead(Rule):
             begins = f"begins from the same `{event.name}`"
             message = f"each call in a loop over a sequence {begins}: the next state is never read"
             label, help = _LABELS[event.kind], "pass the state that the call returns to the next call"
+        elif event.kind == "rebound":
+            message = f"`{event.name}` is a variable of a loop: its new value is lost, and the tensor does not change"
+            label, help = _LABELS[event.kind], f"write to the tensor, as by `{event.name}.copy_(...)`"
         elif event.name:
             made = "each step makes" if event.again else "the program makes"
             message = f"{made} `{event.name}`, and nothing reads it"

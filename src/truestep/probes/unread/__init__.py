@@ -1,6 +1,7 @@
 """Results that a training step makes and nothing reads.
 
 statements: variables and expressions in the source of a function
+rebound: variables of loops that get a new value
 effects: is the value of an expression its only effect?
 masks: masks that are passed to a function, which never reads them
 values: their values in the frames of the training

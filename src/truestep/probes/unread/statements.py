@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from truestep import source
 from truestep.events import Site
+from truestep.probes.unread.rebound import rebound
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -34,6 +35,8 @@ class Unread(NamedTuple):
     """Whether the statement is in no loop of its function."""
     guarded: bool
     """Whether it is under a condition."""
+    rebound: bool = False
+    """Whether the variable is that of the loop around the statement."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -65,6 +68,9 @@ def unread(code: CodeType) -> tuple[Unread, ...]:
                 lines = node.lineno, node.end_lineno or node.lineno
                 place, changed = _site(code, value), not written.isdisjoint(names)
                 found[names or node] = Unread(names, value, place, lines, changed, not looped, guarded)
+    for node, name in rebound(scope):
+        lines = node.lineno, node.end_lineno or node.lineno
+        found[node] = Unread((name,), node.value, _site(code, node.value), lines, False, False, False, True)
     return tuple(found.values())
 
 

@@ -10,7 +10,7 @@ import ast
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from truestep.events import Site, ValueUnread
@@ -18,6 +18,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
 from truestep.probes.unread.effects import is_pure, owner_of
 from truestep.probes.unread.masks import calls, passed
+from truestep.probes.unread.rebound import is_descent
 from truestep.probes.unread.statements import Unread, unread
 from truestep.seams.refs import Ref
 from truestep.seams.tracing import Aside
@@ -87,6 +88,7 @@ class UnreadValues:
         for call in passing if own else ():
             for name, place in passed(call, names, self._scene.torch):
                 self._passed(name, place)
+            self._called(names.get(call.function), names)
         for one in found if own else ():
             watched = self._watched.setdefault(one, _Watched())
             if not watched.closed and one.lines[0] <= frame.f_lineno <= one.lines[1]:
@@ -103,9 +105,19 @@ class UnreadValues:
             watched.closed = True
             self._scene.emit(ValueUnread(name=name, kind="argument", site=place))
 
+    def _called(self, function: Any, names: dict[str, Any]) -> None:
+        """Judge the updates of a function of the program that runs after the backward pass, by its source."""
+        if type(function) is FunctionType and self._scene.sites.kind(function.__code__) == 0:
+            for one in unread(function.__code__):
+                watched = self._watched.setdefault(one, _Watched())
+                if one.rebound and not watched.closed and is_descent(one.value, one.names[0]):
+                    self._dropped(one, watched, names)
+
     def _examine(self, one: Unread, watched: _Watched, own: dict[str, Any], names: dict[str, Any]) -> None:
-        if not one.names:
+        if not one.names or (one.rebound and is_descent(one.value, one.names[0])):
             self._dropped(one, watched, names)
+            return
+        if one.rebound and one.names[0] not in own:
             return
         if one.written and not _is_new(one.value):
             watched.closed = True
@@ -133,7 +145,7 @@ class UnreadValues:
             watched.same += 1
         if watched.changes >= _CHANGES:
             watched.closed = True
-            self._tell(one, kind)
+            self._tell(one, "rebound" if one.rebound else kind)
         elif one.once and watched.same >= _CHANGES:
             watched.closed = True
             kind = "weights" if kind == "values" and _are_weights(value) else kind
@@ -199,14 +211,17 @@ class UnreadValues:
     def _dropped(self, one: Unread, watched: _Watched, names: dict[str, Any]) -> None:
         """Judge an expression that is a statement: does it only return a tensor?"""
         torch, value = self._scene.torch, one.value
-        if isinstance(value, ast.BinOp):
+        if one.rebound:
+            made, name = True, "rebound"
+        elif isinstance(value, ast.BinOp):
             operands = [names.get(node.id) for node in ast.walk(value) if isinstance(node, ast.Name)]
             made = any(type(operand) is torch.Tensor for operand in operands)
             name = ""
         else:
             made, name = self._returns_only(value, names)
         if made and is_pure(value, names, torch):
-            watched.changes += watched.step != self._scene.sampling.step
+            # No optimizer may step in a program that loses its updates.
+            watched.changes += one.rebound or watched.step != self._scene.sampling.step
             watched.step = self._scene.sampling.step
             if watched.changes >= _CHANGES:
                 watched.closed = True
