@@ -139,7 +139,7 @@ class UnreadValues:
             return
         if watched.ref is None or watched.ref() is not value:
             if watched.step != step:  # several values of one step count once
-                watched.changes = watched.changes + 1 if watched.step == step - 1 else 0
+                watched.changes = watched.changes + 1 if one.rebound or watched.step == step - 1 else 0
             watched.ref, watched.step, watched.same = Ref(value), step, 0
         elif watched.step < step:
             watched.same += 1
