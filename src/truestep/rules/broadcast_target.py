@@ -16,7 +16,8 @@ class BroadcastTarget(Rule):
     What it does
     ------------
     Checks the shapes of the arguments of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
-    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape.
+    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape. A target can have broadcast before,
+    as the sum of a reward (N, 1) and a value (N,): a prediction (N, 1) and a target (N, N) are reported too.
 
     Why it matters
     --------------
@@ -80,12 +81,13 @@ class BroadcastTarget(Rule):
 
     def _found(self, event: LossComputed, input: Shape, target: Shape, confidence: Confidence, run: Progress) -> None:
         wide = math.prod(_wide(input, target))
+        samples = (min if _square(input, target) else max)(math.prod(input), math.prod(target))
         self.report(
             event.site,
             f"{event.kind} compares every prediction with every target",
             run=run,
             label=f"input {_text(input)}, target {_text(target)}: {wide} differences",
-            cost=f"{wide} differences for {max(math.prod(input), math.prod(target))} samples",
+            cost=f"{wide} differences for {samples} samples",
             help=_help(input, target, *event.given),
             confidence=confidence,
             unit="losses",
@@ -126,6 +128,8 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     """
     if math.prod(input) <= 1 or math.prod(target) <= 1:
         return None
+    if _square(input, target):
+        return None if reduction == "none" else Confidence.MEDIUM
     column_and_row = len(input) == len(target) == 2 and 1 in input and 1 in target
     if len(input) == len(target) and not column_and_row:
         return None if reduction == "none" else Confidence.LOW
@@ -134,7 +138,16 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     return Confidence.HIGH if math.prod(input) == math.prod(target) else Confidence.MEDIUM
 
 
+def _square(input: Shape, target: Shape) -> bool:
+    """Return True if one of two shapes is a square table that had broadcast before the loss."""
+    wide = _wide(input, target)
+    return len(wide) == 2 and wide[0] == wide[1] and wide in (input, target)
+
+
 def _help(input: Shape, target: Shape, predicted: str, wanted: str) -> str:
+    if _square(input, target):
+        made = predicted if len(input) == 2 and 1 not in input else wanted
+        return f"give all terms of `{made}` the same shape before they are added"
     if len(input) >= len(target) and input[-1] == 1:
         return f"squeeze the input, `{predicted}.squeeze(-1)`, or write `{wanted}.unsqueeze(-1)`"
     if len(target) >= len(input) and target[-1] == 1:

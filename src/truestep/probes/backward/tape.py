@@ -30,7 +30,10 @@ _BETWEEN = {
 }  # fmt: skip
 """Operations on the differences of a regression; not those of kernels, which are sums over pairs on purpose."""
 _DIFFERENCES = {"SubBackward0", "RsubBackward0"}
+_SUMS = {"AddBackward0", *_DIFFERENCES}
 _ELEMENTWISE = {"MulBackward0", "DivBackward0", *_DIFFERENCES}
+_TURNS = ("Unsqueeze", "Expand", "View", "Reshape", "Transpose", "TBackward", "Permute")
+"""Beginnings of the names of operations that give a tensor another form."""
 _PAIR = 2
 _OF_TERMS = {"AddBackward0", "NegBackward0", *_DIFFERENCES}
 _MOST_TERMS = 32
@@ -167,6 +170,17 @@ def _spread(scene: Scene, root: Any, site: Site | None) -> None:
                 scene.emit(BroadcastOnTape(site=site, shape=narrow, wide=wide))
                 return
         queue.extend(following for following, _ in inputs)
+
+
+def is_spread(node: Any, wide: tuple[int, ...]) -> bool:
+    """Return True if an operation is a sum or a difference that broadcast all its operands with a gradient.
+
+    Operands that were turned for it, as in ``x[:, None] - x[None]``, are pairs on purpose.
+    """
+    inputs = [(following, index) for following, index in node.next_functions if following is not None]
+    if node.name() not in _SUMS or any(following.name().startswith(_TURNS) for following, _ in inputs):
+        return False
+    return bool(inputs) and wide not in [_shape(*one) for one in inputs]
 
 
 def _differences(root: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from truestep import seams
 from truestep.events import LossComputed, Site
 from truestep.probes.backward.followed_losses import follow
 from truestep.probes.backward.origin import made_by, softmax_over
+from truestep.probes.backward.tape import is_spread
 from truestep.probes.backward.views import viewed
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
@@ -209,21 +210,28 @@ class LossProbe(Probe):
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes if the loss broadcasts them to a shape larger than either, else None.
 
+        One may have broadcast before: to a prediction of (N, 1), a target of (N, N) is one for each pair.
+
         torch.nn.functional expands both before this seam, so the shapes are those of its arguments if its frame
         can be read, else those before the expansion.
         """
         if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
             return None
-        shapes = [_before_expansion(tensor) for tensor in (input, target)]
+        given: list[Any] = [input, target]
+        shapes = [_before_expansion(tensor) for tensor in given]
         caller = sys._getframe(4)
         if caller.f_globals.get("__name__") == "torch.nn.functional":
-            given = [argument(caller, name) for name in ("input", "target")]
-            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
-                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]  # type: ignore[attr-defined]
+            named = [argument(caller, name) for name in ("input", "target")]
+            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in named):
+                given = named
+                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]
         if shapes[0] == shapes[1]:
             return None
         wide = _count(tuple(int(size) for size in input.shape))
-        return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
+        larger = wide > max(_count(shape) for shape in shapes)
+        pairs = list(zip(given, shapes, strict=True))
+        square = not larger and (_is_of_pairs(*pairs[0], *pairs[1]) or _is_of_pairs(*pairs[1], *pairs[0]))
+        return (shapes[0], shapes[1]) if larger or square else None
 
     def _is_batch_mean(self) -> bool:
         """Return True if ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
@@ -292,6 +300,17 @@ def _before_expansion(tensor: Any) -> tuple[int, ...]:
     shape, strides = tuple(int(s) for s in tensor.shape), tensor.stride()
     kept = [1 if stride == 0 and size > 1 else size for size, stride in zip(shape, strides, strict=True)]
     return tuple(kept)
+
+
+def _is_of_pairs(narrow: Any, rows: tuple[int, ...], wide: Any, table: tuple[int, ...]) -> bool:
+    """Return True if a computed column, or a row of results, is compared with a square table of its targets.
+
+    A table with a gradient may hold the features of N samples: it must be a sum of two tensors, neither of this shape.
+    """
+    count = rows[0] if rows else 0
+    if narrow.grad_fn is None or count < 2 or rows not in ((count,), (count, 1)) or table != (count, count):
+        return False
+    return wide.grad_fn is None or is_spread(wide.grad_fn, table)
 
 
 def _count(shape: tuple[int, ...]) -> int:
