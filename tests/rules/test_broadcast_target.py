@@ -90,6 +90,13 @@ def test_other_shapes_on_the_tape_have_medium_confidence():
     assert finding.confidence is Confidence.MEDIUM
 
 
+def test_targets_with_a_column_for_each_environment_are_found():
+    tape = BroadcastOnTape(site=LINE, shape=(16, 1), wide=(16, 4))
+    (finding,) = judge(BroadcastTarget, [tape, BackwardEnded(), STEP] * 2)
+    assert finding.confidence is Confidence.MEDIUM
+    assert "(4, 1) and (4,) make one for each pair" in finding.help
+
+
 def test_the_tape_of_a_loss_that_was_named_is_not_reported_twice():
     (finding,) = judge(BroadcastTarget, [loss((32, 1), (32,)), TAPE, BackwardEnded(), STEP] * 3)
     assert finding.message.startswith("mse_loss")

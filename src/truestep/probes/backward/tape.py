@@ -137,6 +137,8 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
     for node in _differences(root):
         wide = _shape(node)
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        if found is None and len(inputs) == 1 and is_table_of_calls(scene, wide, *inputs[0]):
+            found = BroadcastOnTape(site=site, shape=(wide[0], 1), wide=wide)
         if len(wide) < _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
             continue
         if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
@@ -153,6 +155,16 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
             found = BroadcastOnTape(site=site, shape=shape, wide=wide)
     if found is not None:
         scene.emit(found)
+
+
+def is_table_of_calls(scene: Scene, wide: tuple[int, ...], child: Any, index: int) -> bool:
+    """Return True for a column, minus targets with as many columns as another call of its model had rows."""
+    if len(wide) != _PAIR or _shape(child, index) != (wide[0], 1):
+        return False
+    if child.name() != "CatBackward0":
+        return not child.name().startswith(_TURNS) and scene.losses.are_calls(wide[0], wide)
+    parts = {_shape(*one) for one in child.next_functions if one[0] is not None}
+    return parts == {(wide[1], 1)} and scene.losses.are_calls(wide[1], wide)
 
 
 def _spread(scene: Scene, root: Any, site: Site | None) -> None:
