@@ -73,6 +73,51 @@ def test_a_copy_is_not_an_equal_part() -> None:
     assert [event.equal for event in of(PartsCompared, train_on_copies())] == [False] * 4
 
 
+class Joined(nn.Linear):
+    """A model of a state and a goal."""
+
+    def forward(self, state: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        return super().forward(torch.cat([state, goal], 1))
+
+
+def bits(rows: int = 5) -> torch.Tensor:
+    numbers = torch.randperm(32)[:rows]
+    return torch.stack([(numbers >> place) & 1 for place in range(5)], 1).float()
+
+
+def replay(states: Callable[[], torch.Tensor], *, moved: bool = False, second: bool = False) -> list[bool]:
+    """Return whether states and next states of a small replay, and of two models, were equal."""
+    model, target = Joined(10, 2), Joined(10, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(4):
+            kept = states()
+            state = torch.tensor(kept.tolist())
+            next_state = torch.tensor((1 - kept if moved else kept).tolist())
+            goal, aim = torch.rand(len(kept), 5), torch.rand(len(kept), 5)
+            for _ in range(2):
+                with torch.no_grad():
+                    value = target(aim, next_state) if second else target(next_state, aim)
+            loss = ((model(goal, state) if second else model(state, goal)) - value).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    found = of(PartsCompared, events)
+    return [event.equal for event in found if {event.one, event.other} == {"state", "next_state"}]
+
+
+def test_states_of_bits_in_small_batches() -> None:
+    assert replay(bits) == [True] * 4
+    assert replay(bits, moved=True) == [False] * 4
+
+
+def test_few_values_that_are_masks_classes_or_one_row() -> None:
+    assert replay(bits, second=True) == [False] * 4  # second arguments may be masks
+    assert replay(lambda: torch.eye(5)) == []
+    assert replay(lambda: bits(1).repeat(5, 1)) == []
+    assert replay(lambda: bits(2)[[0, 1, 0, 1, 1]]) == []  # two states
+
+
 def test_two_equal_halves_of_an_argument() -> None:
     assert [event.one for event in of(PartsCompared, train(one_draw_copied, joined=True))] == ["first half"] * 4
     assert of(PartsCompared, train(two_draws, joined=True)) == []

@@ -191,6 +191,42 @@ def test_broadcasting(function: object, input: tuple[int, ...], target: tuple[in
     assert losses(events)[0].broadcast == expected
 
 
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+def test_a_target_that_had_broadcast_before(flat: bool, grad: bool, swapped: bool) -> None:
+    critic = nn.Linear(4, 1)
+    value = critic(X).squeeze(1) if grad else critic(X).detach().squeeze(1)
+    target = torch.ones(8, 1) + 0.9 * value
+    prediction = critic(X).squeeze(1) if flat else critic(X)
+    with capture_events() as events:
+        F.mse_loss(*((target, prediction) if swapped else (prediction, target)))
+    shapes = (tuple(prediction.shape), (8, 8))
+    assert losses(events)[0].broadcast == (shapes[::-1] if swapped else shapes)
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize(
+    ("input", "target"),
+    [
+        (nn.Linear(4, 8)(X).mean(1, keepdim=True), nn.Linear(4, 8)(X)),
+        (nn.Linear(4, 8)(X).mean(0), nn.Linear(4, 8)(X)),
+        (nn.Linear(4, 8)(X).mean(0, keepdim=True), torch.ones(8, 8)),
+        (nn.Parameter(torch.zeros(8)), torch.ones(8, 8)),
+        (nn.Linear(4, 8)(X), torch.ones(8)),
+        (nn.Linear(4, 1)(X), X[:, :1] - nn.Linear(4, 8)(X)),
+        (nn.Linear(4, 1)(X), nn.Linear(4, 1)(X) - nn.Linear(4, 1)(X).t()),
+        (nn.Linear(4, 1)(X), nn.Linear(4, 1)(X)[:, 0].unsqueeze(1) - nn.Linear(4, 1)(X)[:, 0][None]),
+    ],
+    ids=["mean feature", "mean sample", "mean row", "a parameter", "a centre", "features", "transposed", "pairs"],
+)
+def test_square_features_and_pairs_had_not_broadcast(input: torch.Tensor, target: torch.Tensor) -> None:
+    with capture_events() as events:
+        F.mse_loss(input, target)
+    assert losses(events)[0].broadcast is None
+
+
 def test_expanded_inputs_of_one_shape_are_no_broadcast() -> None:
     with capture_events() as events:
         mse_loss(torch.zeros(8, 1).expand(8, 3), torch.zeros(3).expand(8, 3))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from truestep.events import BroadcastOnTape, Event, TapeRead
+from truestep.events import BroadcastOnTape, Event, LossComputed, TapeRead
 from truestep.testing import capture_events
 
 X = torch.randn(16, 4)
@@ -163,6 +163,45 @@ def test_a_broadcast_in_a_term_of_a_sum() -> None:
         value = 0.5 * (critic(X) - returns).pow(2).mean()
         (policy - 0.01 * actor(X).mean() + value * 0.5).backward()
     assert [event.wide for event in events if isinstance(event, BroadcastOnTape)] == [(16, 16)]
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("reward", [(4,), (4, 1)], ids=["flat rewards", "columns"])
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_targets_that_broadcast_in_a_rollout(reward: tuple[int, ...], joined: bool, named: bool) -> None:
+    model = nn.Linear(4, 1)
+    with capture_events() as events:
+        values = [model(torch.randn(4, 4)) for _ in range(6)]
+        returns = torch.cat([torch.ones(reward) + 0.9 * value for value in values]).detach()
+        batch = torch.cat(values) if joined else model(torch.randn(24, 4))
+        loss = nn.functional.mse_loss(batch, returns) if named else (returns - batch).pow(2).mean()
+        loss.backward()
+    wide = [event.wide for event in events if isinstance(event, BroadcastOnTape)]
+    pairs = [event.broadcast for event in events if isinstance(event, LossComputed) and event.broadcast]
+    assert bool(wide or pairs) == (reward == (4,))
+
+
+def test_columns_of_targets_that_no_call_had_as_rows() -> None:
+    model, other = nn.Linear(4, 1), nn.Linear(4, 1)
+    levels = torch.linspace(0, 1, 5)
+    with capture_events() as events:
+        model(torch.randn(8, 4)), other(torch.randn(5, 4))
+        value = model(X)
+        quantiles = (value - levels).abs().mean()
+        ensemble = (torch.randn(16, 3) - value).pow(2).mean()
+        centred = (torch.randn(16, 8) * (value - value.mean())).mean()
+        (quantiles + ensemble + centred).backward()
+    assert not [event for event in events if isinstance(event, BroadcastOnTape)]
+
+
+def test_batches_of_many_sizes_tell_nothing_about_columns() -> None:
+    model = nn.Linear(4, 1)
+    with capture_events() as events:
+        for rows in range(2, 16):
+            model(torch.randn(rows, 4))
+        (model(X) - torch.randn(8)).relu().mean().backward()
+    assert not [event for event in events if isinstance(event, BroadcastOnTape)]
 
 
 LOSSES = {

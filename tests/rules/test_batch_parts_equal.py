@@ -33,6 +33,13 @@ def test_two_steps_are_too_few():
     assert judge(BatchPartsEqual, parts(True, True)) == []
 
 
+def test_small_batches_are_counted_by_their_rows():
+    few = [PartsCompared(model=1, one="s", other="s2", rows=5, made=MADE, site=CALL)]
+    assert judge(BatchPartsEqual, few * 4) == []
+    (finding,) = judge(BatchPartsEqual, few * 5)
+    assert finding.seen.count == 5
+
+
 LOSS = Site("train.py", 20)
 
 

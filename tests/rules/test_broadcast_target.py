@@ -52,13 +52,29 @@ def test_pairs_that_can_be_meant_have_less_confidence(event, confidence):
         loss((32, 1), ()),
         loss((8, 51, 1), (8, 1, 51), "huber_loss", reduction="none"),
         loss((8, 1), (1, 8), reduction="none"),
+        loss((8, 1), (8, 8), reduction="none"),
         LossComputed(kind="mse_loss", site=LINE),
         loss((32, 1), (32,), "kl_div"),
     ],
-    ids=["one target", "a scalar", "quantile regression", "all pairs", "equal shapes", "another loss"],
+    ids=[
+        "one target",
+        "a scalar",
+        "quantile regression",
+        "all pairs",
+        "a table of pairs",
+        "equal shapes",
+        "another loss",
+    ],
 )
 def test_healthy_shapes_are_quiet(event):
     assert judge(BroadcastTarget, [event, BackwardEnded(), STEP] * 3) == []
+
+
+def test_a_target_that_had_broadcast_before_is_found():
+    (finding,) = judge(BroadcastTarget, [loss((32, 1), (32, 32), given=("q", "target")), BackwardEnded(), STEP] * 3)
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.cost == "1024 differences for 32 samples"
+    assert finding.help == "give all terms of `target` the same shape before they are added"
 
 
 def test_a_loss_written_by_hand_is_found_at_its_second_step():
@@ -72,6 +88,13 @@ def test_other_shapes_on_the_tape_have_medium_confidence():
     tape = BroadcastOnTape(site=LINE, shape=(8, 4, 1), wide=(8, 4, 4))
     (finding,) = judge(BroadcastTarget, [tape, BackwardEnded(), STEP] * 2)
     assert finding.confidence is Confidence.MEDIUM
+
+
+def test_targets_with_a_column_for_each_environment_are_found():
+    tape = BroadcastOnTape(site=LINE, shape=(16, 1), wide=(16, 4))
+    (finding,) = judge(BroadcastTarget, [tape, BackwardEnded(), STEP] * 2)
+    assert finding.confidence is Confidence.MEDIUM
+    assert "(4, 1) and (4,) make one for each pair" in finding.help
 
 
 def test_the_tape_of_a_loss_that_was_named_is_not_reported_twice():

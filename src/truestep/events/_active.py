@@ -347,6 +347,8 @@ class PartsCompared(Event):
     """Names of the variables; "first half" and "second half" for those of one argument."""
     equal: bool = True
     """Whether at least nine of ten rows have equal values; for two halves, all rows."""
+    rows: int = 8
+    """Number of rows that were compared."""
     made: Site | None = None
     """Line that makes the second of them."""
     site: Site | None = None

@@ -55,7 +55,8 @@ class LossComputed(Event):
     """Percentage of regression targets clearly outside the range of the operation in made_by; None if not checked, or
     if the operation has no limited range."""
     broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    """Shapes of input and target if they differ and broadcast to a shape larger than both."""
+    """Shapes of input and target if they differ and broadcast to a shape larger than both, or if one is a square table
+    made before, and the other one a computed column or row of it."""
     viewed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """At a sampled step: shapes before and after the view that made the input, if it mixes its positions."""
     blank: int | None = None

@@ -5,6 +5,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
+_LEAST_ROWS = 24
+"""Equal rows at all sampled steps together."""
 _ROOTS = ("NllLoss", "CrossEntropy")
 """Operations of a cross entropy."""
 
@@ -17,6 +19,7 @@ class BatchPartsEqual(Rule):
     Compares, at sampled steps, the batches of floating-point numbers that the models of one step are called on, if
     variables of one function hold them. Reports two variables if at least nine of ten rows are equal, at three sampled
     steps and in all others, although each has its own memory: an environment that is reset has other rows between.
+    Parts with few different values, such as bits, are compared if they are the first arguments of their calls.
     Also reports a batch of which the first half equals the second, if the results of the model for both halves are
     equal too; and a contrastive cross entropy, differentiated alone, in which all partners have one score at all
     sampled steps, the largest of all, as a normalised vector has it with itself.
@@ -47,7 +50,8 @@ class BatchPartsEqual(Rule):
     ------------------
     Inputs of a teacher and a student that are prepared by two equal statements. Not reported: copies (a variable that
     is made from the other), views of one memory, parts that no model is called on, such as the target of an
-    autoencoder, constant inputs, and scores of samples with themselves beside another loss, which spread the results.
+    autoencoder, constant inputs, one-hot classes, and scores of samples with themselves beside another loss, which
+    spread the results.
 
     References
     ----------
@@ -67,6 +71,8 @@ class BatchPartsEqual(Rule):
         super().__init__()
         self._equal: dict[tuple[str, str], int] = {}
         """Names of two parts to the number of sampled steps at which they were equal; -1 after any other."""
+        self._rows: dict[tuple[str, str], int] = {}
+        """Names of two parts to the number of their equal rows at all sampled steps."""
         self._itself: dict[Site | None, int] = {}
         """Line of a contrastive loss to the sampled steps at which all partners scored highest; -1 after others."""
         self._losses: set[Site | None] = set()
@@ -111,9 +117,10 @@ class BatchPartsEqual(Rule):
         self._equal[key] = count = before + 1 if event.equal and before >= 0 else -1
         if count < 0:
             self.withdraw(key)
-        if count < _LEAST_STEPS:
-            return
         halves = event.one == "first half"
+        self._rows[key] = rows = self._rows.get(key, 0) + event.rows
+        if count < _LEAST_STEPS or (rows < _LEAST_ROWS and not halves):
+            return
         names = "the two halves of a batch" if halves else f"`{event.one}` and `{event.other}`"
         draft = self.report(
             event.made or event.site,

@@ -16,7 +16,9 @@ class BroadcastTarget(Rule):
     What it does
     ------------
     Checks the shapes of the arguments of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
-    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape.
+    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape. A target can have broadcast before,
+    as the sum of a reward (N, 1) and a value (N,): a prediction (N, 1) and a target (N, N) are reported too. In a
+    rollout of K environments it has K columns: this is reported if the model is called on batches of N and of K rows.
 
     Why it matters
     --------------
@@ -80,12 +82,13 @@ class BroadcastTarget(Rule):
 
     def _found(self, event: LossComputed, input: Shape, target: Shape, confidence: Confidence, run: Progress) -> None:
         wide = math.prod(_wide(input, target))
+        samples = (min if _made_before(input, target) else max)(math.prod(input), math.prod(target))
         self.report(
             event.site,
             f"{event.kind} compares every prediction with every target",
             run=run,
             label=f"input {_text(input)}, target {_text(target)}: {wide} differences",
-            cost=f"{wide} differences for {max(math.prod(input), math.prod(target))} samples",
+            cost=f"{wide} differences for {samples} samples",
             help=_help(input, target, *event.given),
             confidence=confidence,
             unit="losses",
@@ -98,13 +101,18 @@ class BroadcastTarget(Rule):
             return
         count = event.shape[0] if event.shape else 0
         exact = event.shape == (count, 1) and event.wide == (count, count)
+        before = event.wide[:1] != event.wide[1:2] and len(event.wide) == 2
+        help = "give predictions and targets the same shape: `prediction.squeeze(1)` or `y.unsqueeze(1)`"
+        if before:
+            made = f"({event.wide[1]}, 1) and ({event.wide[1]},)"
+            help = f"give all terms of the targets the same shape before they are added: {made} make one for each pair"
         draft = self.report(
             event.site,
             "a loss compares every prediction with every target",
             run=run,
             label=f"the loss broadcast {_text(event.shape)} to {_text(event.wide)}",
             cost=f"{math.prod(event.wide)} differences for {math.prod(event.shape)} predictions",
-            help="give predictions and targets the same shape: `prediction.squeeze(1)` or `y.unsqueeze(1)`",
+            help=help,
             confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
             unit="losses",
         )
@@ -126,6 +134,8 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     """
     if math.prod(input) <= 1 or math.prod(target) <= 1:
         return None
+    if _made_before(input, target):
+        return None if reduction == "none" else Confidence.MEDIUM
     column_and_row = len(input) == len(target) == 2 and 1 in input and 1 in target
     if len(input) == len(target) and not column_and_row:
         return None if reduction == "none" else Confidence.LOW
@@ -134,7 +144,15 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     return Confidence.HIGH if math.prod(input) == math.prod(target) else Confidence.MEDIUM
 
 
+def _made_before(input: Shape, target: Shape) -> bool:
+    """Return True if one of two shapes is a table that had broadcast before the loss."""
+    return _wide(input, target) in (input, target)
+
+
 def _help(input: Shape, target: Shape, predicted: str, wanted: str) -> str:
+    if _made_before(input, target):
+        made = predicted if len(input) == 2 and 1 not in input else wanted
+        return f"give all terms of `{made}` the same shape before they are added"
     if len(input) >= len(target) and input[-1] == 1:
         return f"squeeze the input, `{predicted}.squeeze(-1)`, or write `{wanted}.unsqueeze(-1)`"
     if len(target) >= len(input) and target[-1] == 1:

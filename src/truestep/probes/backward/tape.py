@@ -30,7 +30,10 @@ _BETWEEN = {
 }  # fmt: skip
 """Operations on the differences of a regression; not those of kernels, which are sums over pairs on purpose."""
 _DIFFERENCES = {"SubBackward0", "RsubBackward0"}
+_SUMS = {"AddBackward0", *_DIFFERENCES}
 _ELEMENTWISE = {"MulBackward0", "DivBackward0", *_DIFFERENCES}
+_TURNS = ("Unsqueeze", "Expand", "View", "Reshape", "Transpose", "TBackward", "Permute")
+"""Beginnings of the names of operations that give a tensor another form."""
 _PAIR = 2
 _OF_TERMS = {"AddBackward0", "NegBackward0", *_DIFFERENCES}
 _MOST_TERMS = 32
@@ -134,6 +137,8 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
     for node in _differences(root):
         wide = _shape(node)
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        if found is None and len(inputs) == 1 and is_table_of_calls(scene, wide, *inputs[0]):
+            found = BroadcastOnTape(site=site, shape=(wide[0], 1), wide=wide)
         if len(wide) < _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
             continue
         if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
@@ -152,6 +157,16 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
         scene.emit(found)
 
 
+def is_table_of_calls(scene: Scene, wide: tuple[int, ...], child: Any, index: int) -> bool:
+    """Return True for a column, minus targets with as many columns as another call of its model had rows."""
+    if len(wide) != _PAIR or _shape(child, index) != (wide[0], 1):
+        return False
+    if child.name() != "CatBackward0":
+        return not child.name().startswith(_TURNS) and scene.losses.are_calls(wide[0], wide)
+    parts = {_shape(*one) for one in child.next_functions if one[0] is not None}
+    return parts == {(wide[1], 1)} and scene.losses.are_calls(wide[1], wide)
+
+
 def _spread(scene: Scene, root: Any, site: Site | None) -> None:
     """Look for a prediction (N, 1, ...) that an operation near the loss spread over the samples of its targets."""
     queue, seen = deque([] if root is None else [root]), 0
@@ -167,6 +182,17 @@ def _spread(scene: Scene, root: Any, site: Site | None) -> None:
                 scene.emit(BroadcastOnTape(site=site, shape=narrow, wide=wide))
                 return
         queue.extend(following for following, _ in inputs)
+
+
+def is_spread(node: Any, wide: tuple[int, ...]) -> bool:
+    """Return True if an operation is a sum or a difference that broadcast all its operands with a gradient.
+
+    Operands that were turned for it, as in ``x[:, None] - x[None]``, are pairs on purpose.
+    """
+    inputs = [(following, index) for following, index in node.next_functions if following is not None]
+    if node.name() not in _SUMS or any(following.name().startswith(_TURNS) for following, _ in inputs):
+        return False
+    return bool(inputs) and wide not in [_shape(*one) for one in inputs]
 
 
 def _differences(root: Any) -> Iterator[Any]:

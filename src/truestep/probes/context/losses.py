@@ -10,6 +10,10 @@ FOLLOWED = "truestep loss"
 """Key of the metadata of an operation before a loss that is followed."""
 
 
+_MOST_COUNTS = 8
+"""Sizes of batches of a model; with more, as of graphs, one of them tells nothing."""
+
+
 class Followed:
     """Calls of a loss function at one line in one sampled step."""
 
@@ -43,6 +47,7 @@ class Losses:
         retained: graphs that a backward pass retained, followed until they are freed.
         followed: latest call of a loss function in a sampled step, by line.
         counted: events on targets that a backward pass has shown to count, emitted at its end.
+        columns: model to the rows of its results with one column, at sampled steps.
     """
 
     def __init__(self) -> None:
@@ -56,6 +61,27 @@ class Losses:
         self.retained: list[Any] = []
         self.followed: dict[int, Followed] = {}
         self.counted: list[Event] = []
+        self.columns: dict[int, set[int]] = {}
+
+    def returned(self, model: int, result: Any, tensor: Any) -> None:
+        """Record the rows of the results with one column of a call."""
+        for part in result if type(result) in (tuple, list) else (result,):
+            if type(part) is tensor and part.dim() == 2 and part.shape[1] == 1:
+                rows = self.columns.setdefault(model, set())
+                if len(rows) <= _MOST_COUNTS:
+                    rows.add(int(part.shape[0]))
+
+    def are_calls(self, rows: int, table: tuple[int, ...]) -> bool:
+        """Return True for a table of two sizes, if one model has returned a column of each: for a rollout and a batch.
+
+        Args:
+            rows: rows of a call that is compared with the table.
+            table: the shape of the table.
+        """
+        if len(table) != 2 or table[1] < 2 or table[0] == table[1]:
+            return False
+        wanted = {rows, table[1]}
+        return any(wanted <= counts and len(counts) <= _MOST_COUNTS for counts in self.columns.values())
 
     @staticmethod
     def met(node: Any) -> None:

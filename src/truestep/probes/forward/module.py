@@ -212,6 +212,7 @@ class ModuleProbe(Probe):
             place.state.end(module, result)
         if scene.sampling.on and not before:
             self._compared.end(model, module, place.site, result)
+            scene.losses.returned(model.number, result, self._tensor)
             self._inside.end(model.number, module)
             if tracked and scene.unread is not None:
                 scene.unread.look(scene.sites.frame(3))

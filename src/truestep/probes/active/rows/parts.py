@@ -20,6 +20,9 @@ _MOST_ITEMS = 16
 _MOST_GIVEN = 16
 _MOST_VALUES = 1 << 22
 _LEAST_ROWS = 8
+_LEAST_COMPARED = 4
+_LEAST_DIFFERENT = 3
+"""Least number of different rows of a part with few values, such as bits."""
 _LEAST_EQUAL = 0.9
 """Least share of equal rows: an environment that is reset has others between."""
 _LEAST_VALUES = 4
@@ -39,6 +42,8 @@ class _Given(NamedTuple):
     """Statement that stored it."""
     tracked: bool
     """True if the result of the call tracks gradients."""
+    leads: bool
+    """True for the first argument of the call."""
 
 
 class Parts:
@@ -79,10 +84,11 @@ class Parts:
             found = list(self._named(frame, batches))
             for value, name, holder in found:
                 stored = stored_by(holder, name)
-                pairs = self._pairs(_Given(Ref(value), name, id(holder), stored, tracked), value)
-                for pair, equal in pairs:
-                    self._tell(model, pair, site, made_at(scene, holder, name), equal=equal)
-            if tracked:
+                now = _Given(Ref(value), name, id(holder), stored, tracked, given[0] is value)
+                for pair, equal in self._pairs(now, value):
+                    self._tell(model, pair, site, made_at(scene, holder, name), equal=equal, rows=len(value))
+            batches = [value for value in batches if len(value) >= _LEAST_ROWS]
+            if tracked and batches:
                 self._look(model, batches, next(((name, holder) for _, name, holder in found), None), site, result)
 
     def _tracks(self, result: Any) -> bool:
@@ -94,7 +100,7 @@ class Parts:
             type(value) is self._scene.torch.Tensor
             and value.is_cpu
             and value.dim() > 0
-            and value.shape[0] >= _LEAST_ROWS
+            and value.shape[0] >= _LEAST_COMPARED
             and value.numel() <= _MOST_VALUES
             and not value.requires_grad
             and not value.is_complex()
@@ -115,7 +121,9 @@ class Parts:
 
     def _pairs(self, now: _Given, value: Any) -> list[tuple[tuple[str, str], bool]]:
         """Return the pairs of an argument with the earlier ones of its form, and True for equal ones; keep it."""
-        found = []
+        found: list[tuple[tuple[str, str], bool]] = []
+        if any(one.ref() is value and one.name == now.name and one.tracked >= now.tracked for one in self._given):
+            return found  # compared at an earlier call
         for before in self._given:
             other = before.ref()
             if other is None or other is value or before.name == now.name or before.frame != now.frame:
@@ -126,22 +134,39 @@ class Parts:
                 and other.dtype == value.dtype
                 and (before.tracked or now.tracked)
             ):
-                equal = self._is_equal(other, value) and not _is_derived(before, now)
-                found.append(((before.name, now.name), equal))
+                equal = self._is_equal(other, value, leads=before.leads and now.leads)
+                if equal is not None:
+                    found.append(((before.name, now.name), equal and not _is_derived(before, now)))
         if len(self._given) < _MOST_GIVEN and all(before.ref() is not value for before in self._given):
             self._given.append(now)
         return found
 
-    def _is_equal(self, one: Any, two: Any) -> bool:
+    def _is_equal(self, one: Any, two: Any, *, leads: bool) -> bool | None:
+        """Return True for equal parts; None if they are equal, but cannot tell anything.
+
+        Args:
+            one: the first part.
+            two: the second part.
+            leads: True if both are the first arguments of their calls. Others with few values may be masks or classes.
+        """
         if one.untyped_storage().data_ptr() == two.untyped_storage().data_ptr():
             return False
         if float((one == two).reshape(len(one), -1).all(1).float().mean()) < _LEAST_EQUAL:
             return False
-        return bool((one != one[:1]).any()) and len(one.unique()) >= _LEAST_ROWS
+        if not bool((one != one[:1]).any()):
+            return None if len(one) < _LEAST_ROWS else False
+        if len(one.unique()) >= _LEAST_ROWS:
+            return True
+        if not leads or one.dim() < 2:
+            return False
+        one_hot = bool((one.reshape(len(one), -1).sum(1) == 1).all())
+        return None if one_hot or len(one.unique(dim=0)) < _LEAST_DIFFERENT else True
 
-    def _tell(self, model: int, pair: tuple[str, str], site: Site | None, made: Site | None, *, equal: bool) -> None:
-        one, other = pair
-        self._scene.tell(PartsCompared, model=model, one=one, other=other, equal=equal, made=made, site=site)
+    def _tell(
+        self, model: int, pair: tuple[str, str], site: Site | None, made: Site | None, *, equal: bool, rows: int
+    ) -> None:
+        place = {"made": made, "site": site}
+        self._scene.tell(PartsCompared, model=model, one=pair[0], other=pair[1], equal=equal, rows=rows, **place)
 
     # --- rows of an input --------------------------------------------------------------------------------------
 
@@ -182,7 +207,7 @@ class Parts:
             )
         if halves or model in self._halved:
             self._halved.add(model)
-            self._tell(model, ("first half", "second half"), site, made, equal=halves)
+            self._tell(model, ("first half", "second half"), site, made, equal=halves, rows=rows // 2)
 
     def _has_halves(self, value: Any, rows: int) -> bool:
         if not isinstance(value, self._scene.torch.Tensor) or value.dim() == 0 or len(value) != 2 * rows:

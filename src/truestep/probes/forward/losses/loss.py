@@ -11,6 +11,7 @@ from truestep import seams
 from truestep.events import LossComputed, Site
 from truestep.probes.backward.followed_losses import follow
 from truestep.probes.backward.origin import made_by, softmax_over
+from truestep.probes.backward.tape import is_spread, is_table_of_calls
 from truestep.probes.backward.views import viewed
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
@@ -209,21 +210,40 @@ class LossProbe(Probe):
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes if the loss broadcasts them to a shape larger than either, else None.
 
+        One may have broadcast before: for a prediction of (N, 1), a target of (N, N) is one for each pair.
+
         torch.nn.functional expands both before this seam, so the shapes are those of its arguments if its frame
         can be read, else those before the expansion.
         """
         if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
             return None
-        shapes = [_before_expansion(tensor) for tensor in (input, target)]
+        given: list[Any] = [input, target]
+        shapes = [_before_expansion(tensor) for tensor in given]
         caller = sys._getframe(4)
         if caller.f_globals.get("__name__") == "torch.nn.functional":
-            given = [argument(caller, name) for name in ("input", "target")]
-            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
-                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]  # type: ignore[attr-defined]
+            named: list[Any] = [argument(caller, name) for name in ("input", "target")]
+            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in named):
+                given = named
+                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]
         if shapes[0] == shapes[1]:
             return None
         wide = _count(tuple(int(size) for size in input.shape))
-        return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
+        larger = wide > max(_count(shape) for shape in shapes)
+        pairs = list(zip(given, shapes, strict=True))
+        before = not larger and (self._is_of_pairs(*pairs[0], *pairs[1]) or self._is_of_pairs(*pairs[1], *pairs[0]))
+        return (shapes[0], shapes[1]) if larger or before else None
+
+    def _is_of_pairs(self, narrow: Any, rows: tuple[int, ...], wide: Any, table: tuple[int, ...]) -> bool:
+        """Return True if a computed column, or a row of results, is compared with a table of their targets.
+
+        A table with a gradient may hold features: it must be a sum of two tensors, neither of this shape.
+        """
+        count = rows[0] if rows else 0
+        if narrow.grad_fn is None or count < 2 or rows not in ((count,), (count, 1)):
+            return False
+        if table != (count, count):
+            return wide.grad_fn is None and is_table_of_calls(self.scene, table, narrow.grad_fn, narrow.output_nr)
+        return wide.grad_fn is None or is_spread(wide.grad_fn, table)
 
     def _is_batch_mean(self) -> bool:
         """Return True if ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
