@@ -357,3 +357,35 @@ def test_the_backward_pass_of_a_function_with_a_number_is_compared(function: Any
     assert session.stop().internal_errors == ()
     (found,) = [event for event in events if isinstance(event, DerivativeCompared)]
     assert (found.function, found.ratio, found.wrong) == (function.__name__, ratio, wrong)
+
+
+class Attentive(nn.Module):
+    """Attention by the last states of a recurrent layer in two directions, which a view scrambles."""
+
+    def __init__(self, dim: int, scrambles: bool = True) -> None:
+        super().__init__()
+        self.layer, self.head = nn.GRU(3, 4, batch_first=True, bidirectional=True), nn.Linear(8, 2)
+        self.dim, self.scrambles = dim, scrambles
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out, last = self.layer(x)
+        last = last.view(-1, 8, 1) if self.scrambles else last.transpose(0, 1).reshape(-1, 8, 1)
+        weights = torch.softmax((10 * out @ last).squeeze(2), self.dim)
+        return self.head((out * weights.unsqueeze(2)).sum(1))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("model", "causes"),
+    [
+        (Attentive(0), ["view", "softmax"]),
+        (Attentive(1), ["view"]),
+        (Attentive(0, scrambles=False), ["softmax"]),
+        (Attentive(1, scrambles=False), [""]),
+    ],
+)
+def test_a_softmax_over_the_samples_is_found_behind_a_view_that_scrambles_them(
+    model: nn.Module, causes: list[str]
+) -> None:
+    told = [event for event in checked(model) if isinstance(event, SamplesCompared)]
+    assert [event.cause for event in told] == causes
+    assert all(event.mixed == bool(event.cause) for event in told)

@@ -196,3 +196,47 @@ def test_a_sound_comparison_has_no_mistake(evaluate):
 @pytest.mark.parametrize("evaluate", [pairs, unknown], ids=lambda value: value.__name__)
 def test_what_is_no_comparison_with_targets_or_not_repeated_is_not_judged(evaluate):
     assert compared(evaluate) == []
+
+
+TABLE, ANSWERS = torch.randn(6, 80), torch.randn(80)
+"""Features of 80 samples in columns, and a number for each."""
+
+
+def fitted(inputs, targets, *, before=True):
+    """Return the mistakes of losses over the first samples, and of a loss that is read, on views of the tables."""
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    criterion = nn.MSELoss()
+    losses, known, wanted = [], TABLE.t()[:40, :4], ANSWERS[:40].reshape(-1, 1)
+    with capture_events() as events:
+        for _ in range(4):
+            for i in range(0, 40, 10):
+                optimizer.zero_grad()
+                criterion(model(known[i : i + 10].clone()), wanted[i : i + 10].clone()).backward()
+                optimizer.step()
+            if before:
+                result = model(known)
+                losses.append(criterion(result, wanted).item())
+            found = model(inputs)
+            losses.append(criterion(found, targets).item())
+    return {event.how for event in events if isinstance(event, ResultCompared) and event.how}
+
+
+@pytest.mark.parametrize("shape", [(-1, 1), (40, 1)])
+def test_a_loss_on_targets_of_rows_that_belong_to_other_inputs_is_a_mistake(shape):
+    assert fitted(TABLE.t()[40:, :4], ANSWERS[:40].reshape(shape)) == {"rows"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "before"),
+    [
+        (TABLE.t()[40:, :4], ANSWERS[40:].reshape(-1, 1), True),
+        (TABLE.t()[40:, :4], ANSWERS[:40].reshape(-1, 1), False),
+        (TABLE.t()[30:70, :4], ANSWERS[:40].reshape(-1, 1), True),
+        (TABLE.t()[40:, :4], ANSWERS.clone()[:40].reshape(-1, 1), True),
+        (TABLE.t()[:40, :4] + 0.1, ANSWERS[:40].reshape(-1, 1), True),
+    ],
+    ids=["their own", "a part that was never compared row by row", "some of the rows", "another table", "with noise"],
+)
+def test_losses_on_other_rows_are_sound(inputs, targets, before):
+    assert fitted(inputs, targets, before=before) == set()

@@ -46,6 +46,25 @@ def test_an_evaluation_between_sampled_steps_is_read_in_its_first_calls():
     assert [event.mean for event in found] == [4.75] * 3
 
 
+@pytest.mark.parametrize("measured", [True, False])
+def test_an_evaluation_with_gradients_is_read_if_its_results_are_only_measured(measured):
+    model, x = nn.Linear(4, 2), torch.ones(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    hits = 0
+    with capture_events() as events:
+        for _ in range(6):
+            model(x).sum().backward()
+            optimizer.step()
+        model.eval()
+        for _ in range(5):
+            if measured:
+                hits += (model(x + 3).argmax(1) == x[:, 0]).sum()
+            else:
+                model(x + 3).sum().backward()
+    found = [event for event in events if isinstance(event, ev.InputsRead) and not event.training]
+    assert [event.mean for event in found] == [4.0] * 3 * measured
+
+
 def test_a_call_on_something_else_is_not_read():
     class Pair(tuple):
         __slots__ = ()

@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from truestep.events import FirstNormRead, InputsRead, LevelsRead, LoaderMet, ModelCalled, ModelMet, Site
+from truestep.events import (
+    BackwardEnded,
+    FirstNormRead,
+    InputsRead,
+    LevelsRead,
+    LoaderMet,
+    LoaderStarted,
+    ModelCalled,
+    ModelMet,
+    Site,
+)
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.inputs_on_another_scale import InputsOnAnotherScale
@@ -165,6 +175,35 @@ def test_a_clean_evaluation_at_another_line_is_enough_to_be_quiet():
     far, other = levels(0.004, 0.5, 0.25, offset=0.0), Site("train.py", 30)
     assert judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.016, site=other)]) == []
     assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, far, levels(0.0, site=other)])) == 1  # a dry run
+
+
+TRAINED_ON = [
+    LoaderMet(loader=1, name="loader", dataset=1),
+    LoaderMet(loader=2, name="test_loader", dataset=2),
+    LoaderMet(loader=3, name="contrast", dataset=3),
+    LoaderMet(loader=4, name="same", dataset=1),
+    LoaderStarted(loader=1),
+    BackwardEnded(loader=1),
+]
+
+
+def test_an_evaluation_on_data_of_the_training_is_not_a_clean_one():
+    far, clean = levels(0.004, 0.5, 0.25, offset=0.0), replace(levels(0.016, site=Site("train.py", 30)), given="*")
+    for loader in (1, 4):
+        again = [*TRAINED_ON, *ON_LEVELS, replace(clean, loader=loader)]
+        assert len(judge(InputsOnAnotherScale, [*again, replace(far, given="*", loader=2)])) == 1
+        assert len(judge(InputsOnAnotherScale, [*again, replace(far, given="x_test")])) == 1
+        assert judge(InputsOnAnotherScale, [*again, replace(far, given="*", loader=3)]) == []
+        assert judge(InputsOnAnotherScale, [*again, replace(clean, loader=2), replace(far, given="x_test")]) == []
+    own = [*ON_LEVELS, replace(clean, given="x_train"), replace(far, given="x_test")]
+    assert len(judge(InputsOnAnotherScale, own)) == 1
+
+
+def test_an_evaluation_with_gradients_counts_if_its_results_are_only_measured():
+    far = read(10.0, 5.0)
+    tracked = replace(MEASURED, grad=True, tracked=True)
+    for call, count in ((tracked, 1), (replace(tracked, only_read=False), 0), (replace(tracked, training=True), 0)):
+        assert len(judge(InputsOnAnotherScale, [MET, call, *TRAINED[2:], far])) == count
 
 
 def test_other_pictures_in_a_similar_scale_are_quiet():

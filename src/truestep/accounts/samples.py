@@ -9,6 +9,7 @@ from typing import Any
 
 from truestep import events as ev
 from truestep.accounts._account import Account, Entry, amount, line_of
+from truestep.accounts.calls import measures
 from truestep.accounts.run_objects import Objects
 from truestep.events import Event, LoaderMet, Site
 
@@ -127,7 +128,7 @@ class Samples(Account[_Key]):
                 if event.loader in self._current:
                     self._current[event.loader].called = True
                 self._others = self._others or (not event.tracked and event.loader is None)
-                if not event.grad and event.use:
+                if event.use and (not event.grad or (measures(event) and not event.training)):
                     self.measuring.add((event.model, event.site))
                 if not event.tracked and event.site not in self._called:
                     self._called.add(event.site)

@@ -83,7 +83,8 @@ class LoopRead(Event):
 class InputsRead(Event):
     """Values of an argument of a model on the CPU, at sampled steps and in first calls without gradients.
 
-    It is the first argument; after one of whole numbers also the next one of numbers with decimals.
+    It is the first argument; after one of whole numbers also the next one of numbers with decimals. First calls in eval
+    mode with a result that is only measured are read with gradients on, too.
     """
 
     absent: ClassVar[str] = "no model call on a tensor on the CPU"
@@ -132,6 +133,10 @@ class LevelsRead(Event):
     """Whether the levels are equally frequent, as of points that were chosen."""
     own: str = ""
     """Values with a mean of 0 and a standard deviation of 1: those of each "sample", or of the "batch"."""
+    loader: int | None = None
+    """Loader of the latest batch; None after the last loop over a loader has ended."""
+    given: str = ""
+    """Variable that is the first argument; "*" for an element of the loop around the call."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from truestep import events as ev
 from truestep.accounts.samples import Inputs
@@ -8,9 +9,10 @@ from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._levels import Grid, any_scaled_as, by_line, grids
-from truestep.rules._loader_names import is_only_held_out
+from truestep.rules._loader_names import is_only_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
 
+_Read = TypeVar("_Read", ev.InputsRead, ev.LevelsRead)
 _FACTOR = 6.0
 _SMALL = 0.1
 """Least distance of the means, in standard deviations of training, or least ratio of the standard deviations."""
@@ -76,8 +78,9 @@ class InputsOnAnotherScale(Rule):
     on data that are called ``x_test`` or the like.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
     whole numbers, and other arguments, such as states, masks and noise; data with another name than those of a plain
-    test, such as ``test_noisy``, beside an evaluation as in training; other levels beside such an evaluation, and after
-    a training on noise, mixtures or resized pictures, which have no levels; points of a curve or a plane.
+    test, such as ``test_noisy``, beside an evaluation as in training; other levels beside such an evaluation, unless it
+    is on data of the training, and after a training on noise, mixtures or resized pictures, which have no levels;
+    points of a curve or a plane.
 
     References
     ----------
@@ -155,8 +158,13 @@ class InputsOnAnotherScale(Rule):
         """Report inputs that were scaled in another way, as the distances of their levels show."""
         before, after = run.samples.levels.get((model, True), []), run.samples.levels.get((model, False), [])
         trained, lines = grids(before), by_line(after)
-        if len(before) < _LEAST_READS or any_scaled_as(trained, lines):
+        if len(before) < _LEAST_READS:
             return
+        if any_scaled_as(trained, lines):
+            others = [read for read in after if not _is_of_training(read, run)]
+            if any_scaled_as(trained, by_line(others)):
+                return
+            lines = _held_out(others, run)
         for line in lines:
             for part, grid in grids(line).items():
                 chosen = [read.even for read in before if read.part == part]
@@ -198,14 +206,26 @@ class InputsOnAnotherScale(Rule):
         draft.count = draft.total = len(inputs.reads)
 
 
-def _held_out(reads: list[ev.InputsRead], run: Progress) -> list[list[ev.InputsRead]]:
+def _held_out(reads: list[_Read], run: Progress) -> list[list[_Read]]:
     """Return the calls on data that are held out, as their names say and nothing else: these are to be alike."""
-    groups: dict[str, list[ev.InputsRead]] = {}
+    groups: dict[str, list[_Read]] = {}
     for read in reads:
-        name = run.loader_name(read.loader) if read.given == "*" and read.loader is not None else read.given
+        name = _name(read, run)
         if is_only_held_out(name):
             groups.setdefault(name, []).append(read)
     return list(groups.values())
+
+
+def _is_of_training(read: ev.LevelsRead, run: Progress) -> bool:
+    """Return True if a call is on data of the training: its scale says nothing about data that are held out."""
+    trained = {met.dataset for number in run.samples.trained if (met := run.loaders.get(number)) is not None}
+    met = run.loaders.get(read.loader) if read.given == "*" and read.loader is not None else None
+    return is_trained_on(_name(read, run)) or (met is not None and met.dataset in trained)
+
+
+def _name(read: ev.InputsRead | ev.LevelsRead, run: Progress) -> str:
+    """Return the name of the data that a model was called on."""
+    return run.loader_name(read.loader) if read.given == "*" and read.loader is not None else read.given
 
 
 def _scaled(grid: Grid, part: str) -> str:

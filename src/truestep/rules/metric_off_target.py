@@ -83,9 +83,9 @@ class MetricOffTarget(Rule):
     Repeats the statements after a call of a model, on copies of its result, up to the comparison with targets, also in
     functions of the program. Reports predictions of shape (N,) against targets of shape (N, 1); ``argmax`` over the
     samples, over a single output or over everything; the smallest scores, if the targets are among them more seldom
-    than by chance; scores compared for equality with the numbers of classes; targets of other rows than the inputs;
-    and a threshold in the middle between 0 and 1 for the logits of a model that is trained with
-    ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
+    than by chance; scores compared for equality with the numbers of classes; targets of other rows than the inputs, of
+    a loss as well, if other calls have compared both tables row by row; and a threshold in the middle between 0 and 1
+    for the logits of a model that is trained with ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
 
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
@@ -117,7 +117,7 @@ class MetricOffTarget(Rule):
     ------------------
     A threshold of 0.5 on logits that was chosen for precision. Not reported: comparisons that are not in the function
     of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list,
-    and operations of libraries.
+    operations of libraries, and losses on copies of rows, as a DataLoader makes them.
 
     References
     ----------

@@ -23,10 +23,11 @@ class SoftmaxWrongDim(Rule):
     ``cross_entropy`` it must run over as many numbers as there are classes; before any loss, over more than one number.
     Also reports ``cross_entropy`` itself over one class, with targets that are not indices; and a softmax or
     ``normalize`` inside a model over the samples of a batch, if on a copy of the model it is the first operation after
-    which a sample depends on the others; and contrastive scores that are products of vectors with a norm of one over
-    the samples of the batch, in each of their dimensions, at three sampled steps; and an overlap by hand (dice, IoU) of
-    a softmax and one-hot targets of the same shape, at three sampled steps, if the softmax runs over the rows or
-    columns of the image and the targets have their one along another dimension.
+    which a sample depends on the others, or the first one behind a view that scrambles the samples; and contrastive
+    scores that are products of vectors with a norm of one over the samples of the batch, in each of their dimensions,
+    at three sampled steps; and an overlap by hand (dice, IoU) of a softmax and one-hot targets of the same shape, at
+    three sampled steps, if the softmax runs over the rows or columns of the image and the targets have their one along
+    another dimension.
 
     Why it matters
     --------------

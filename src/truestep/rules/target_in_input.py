@@ -26,6 +26,10 @@ class TargetInInput(Rule):
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
 
+    Also reports windows of tokens that end with the word that is to be predicted, in every sampled batch: the classes
+    are those of the tokens, and the tokens are not equally frequent, as those drawn at random are. Of data with fewer
+    than 96 rows, all rows are compared, and the script must not draw whole numbers.
+
     Also reports a target of one number that is a feature of the input in every sampled batch, equal, scaled or shifted,
     if the model reads that feature, and the other features predict the target in part: a label left in the features, or
     a window that ends with its target. Of targets for three steps or more, the first one is compared with the last step
@@ -52,12 +56,12 @@ class TargetInInput(Rule):
 
     Known false alarms
     ------------------
-    A sequence autoencoder with a decoder that reads its encoder position by position, and a loss for the reconstruction
-    of a single feature. Not reported: masked language models, in which targets are not in the input; autoencoders with
-    a summary of the sequence, or of several features; several targets of which most are features, or that are more
-    than half as many as the features, such as the next state; sequences that several arguments hold, of which one is
-    read up to the position; tests of a memory with random features; and series without noise, which any
-    feature predicts.
+    A sequence autoencoder with a decoder that reads its encoder position by position, a loss for the reconstruction of
+    a single feature, and a test that asks for the last token of a few lists. Not reported: masked language models, in
+    which targets are not in the input; autoencoders with a summary of the sequence, or of several features; several
+    targets of which most are features, or that are more than half as many as the features, such as the next state;
+    sequences that several arguments hold, of which one is read up to the position; tests of a memory with random
+    features; and series without noise, which any feature predicts.
 
     References
     ----------

@@ -170,18 +170,20 @@ def battery(
                 raise
             events.append(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
             found = view
-        events.append(
+        events.extend(
             SamplesCompared(
                 model=model,
                 loader=batch.loader,
                 samples=count,
-                mixed=found.mixed,
-                cause=found.cause,
-                kind=found.kind,
-                before=found.shapes[0],
-                after=found.shapes[1],
-                site=found.site if found.cause else site,
+                mixed=one.mixed,
+                cause=one.cause,
+                kind=one.kind,
+                before=one.shapes[0],
+                after=one.shapes[1],
+                site=one.site if one.cause else site,
             )
+            for one in (found, found.behind)
+            if one is not None
         )
 
     def random() -> None:

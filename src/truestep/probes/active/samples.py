@@ -1,7 +1,8 @@
 """Check: the result for one sample depends on the other samples of its batch, and the operation that causes it.
 
 The copy runs twice: with the batch, and with a batch in which all other samples are replaced by the checked one. The
-values of that sample must be the same in both runs, along the dimension of the samples.
+values of that sample must be the same in both runs, along the dimension of the samples. Behind a mistake, the sample
+gets its values of the first run again, so that another mistake shows.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class Mixing:
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    number: int = -1
+    """Number of its passage; -1 if it has none."""
+    behind: Mixing | None = None
+    """The first softmax over the samples behind a view that scrambles them."""
 
 
 def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
@@ -94,10 +99,34 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         trial.run(_SEED, alike, mode=record.mode())
         name, site = mixing(one, record.taken())
         found = Mixing(cause="operation" if name else "", kind=name, site=site)
+    if mixed and found.cause == "view":
+        with watcher:
+            found = replace(found, behind=_behind(trial, alike, watcher, first, found, plain))
     if mixed or found.cause == "batch_first":
         return replace(found, mixed=mixed)
     certain = not any(samples in value.shape[1:] for value in rows.values())
     return watcher.scrambled or (_placed(trial, alike, other, plain) if certain else Mixing())
+
+
+def _behind(
+    trial: Trial, alike: Call, watcher: _Watcher, first: list[Passage], view: Mixing, plain: Any
+) -> Mixing | None:
+    """Return the first softmax over the samples behind a view that scrambles them; None without one.
+
+    Args:
+        trial: a copy of the model.
+        alike: its call on equal samples.
+        watcher: records the operations.
+        first: those of the call on the batch.
+        view: the view.
+        plain: the results of the samples of the batch.
+    """
+    watcher.restore(view.number, first[view.number])
+    other = _by_sample(trial.run(_SEED, alike, mode=watcher.functions()), len(plain))[0]
+    found = _cause(first, watcher.taken())
+    mixed = found.cause == "softmax" and other.shape == plain.shape
+    at = len(plain) // 2
+    return replace(found, mixed=True) if mixed and differ(plain[at], other[at], plain) else None
 
 
 def _placed(trial: Trial, alike: Call, other: Any, plain: Any) -> Mixing:
@@ -162,7 +191,7 @@ def _cause(first: list[Passage], second: list[Passage]) -> Mixing:
         return Mixing()
     right = False
     found = Mixing()
-    for one, two in zip(first, second, strict=True):
+    for number, (one, two) in enumerate(zip(first, second, strict=True)):
         before, after = _kept(one.before, two.before), _kept(one.after, two.after)
         cause = ""
         if one.kind in ("view", "reshape"):
@@ -174,7 +203,7 @@ def _cause(first: list[Passage], second: list[Passage]) -> Mixing:
         elif before == [1] and 1 in after and one.kind == "MultiheadAttention":
             right = True
         if cause and not found.cause:
-            found = Mixing(cause=cause, kind=one.kind, site=one.site, shapes=one.shapes)
+            found = Mixing(cause=cause, kind=one.kind, site=one.site, shapes=one.shapes, number=number)
     if found.kind == "MultiheadAttention" and right:
         return Mixing()  # attention both over samples and within them is intended
     return found
@@ -221,6 +250,8 @@ class _Watcher:
         self.scrambled: Mixing | None = None
         """The first view that swaps dimensions within each sample."""
         self._passages: list[Passage] = []
+        self._restored: dict[int, dict[int, Any]] = {}
+        """Number of a passage to the values that its result gets at the index of the sample, by dimension."""
         self._handles: list[Any] = []
 
     def __enter__(self) -> _Watcher:
@@ -233,11 +264,16 @@ class _Watcher:
     def __exit__(self, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
+        self._handles.clear()
 
     def taken(self) -> list[Passage]:
         """Return the operations recorded since the last call."""
         passages, self._passages = self._passages, []
         return passages
+
+    def restore(self, number: int, passage: Passage) -> None:
+        """Give the sample its values after a passage again, in the runs to come."""
+        self._restored[number] = passage.after
 
     def _called(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
         tensor = self._scene.torch.Tensor
@@ -266,7 +302,7 @@ class _Watcher:
                     frame = sys._getframe(1)
                     if watcher._scene.sites.kind(frame.f_code) == 0:
                         site = watcher._scene.sites.at(frame)
-                        watcher._take(views[function], site, args[0], result)
+                        result = watcher._take(views[function], site, args[0], result)
                         watcher._swapped(views[function], site, args[0], result)
                 elif function in normalising and args and _over_samples(args, kwargs or {}, watcher._samples):
                     watcher._take(normalising[function], watcher._scene.site(), args[0], result)
@@ -286,13 +322,20 @@ class _Watcher:
         if positions and scrambles(*shapes):
             self.scrambled = Mixing(cause="view", kind=kind, site=site, shapes=shapes)
 
-    def _take(self, kind: str, site: Site | None, source: Any, result: Any) -> None:
+    def _take(self, kind: str, site: Site | None, source: Any, result: Any) -> Any:
+        """Record an operation; return its result, with values that were to be restored."""
         if len(self._passages) >= _MOST_PASSAGES:
             raise Refused("it has too many operations to analyse")
         shapes = tuple(source.shape), tuple(result.shape)
+        restored = self._restored.get(len(self._passages))
+        if restored is not None:
+            result = result.clone()
+            for dimension, values in restored.items():
+                result.select(dimension, self._at).copy_(values)
         passage = Passage(kind, site, shapes)
         passage.before, passage.after = self._parts(source), self._parts(result)
         self._passages.append(passage)
+        return result
 
     def _parts(self, tensor: Any) -> dict[int, Any]:
         """Return the slices at the index of the sample, for every dimension with the length of the batch."""

@@ -78,6 +78,8 @@ class Comparisons:
         self._called: Site | None = None
         self._samples = 0
         self._inputs: list[Rows] = []
+        self._paired: set[tuple[int, int, int]] = set()
+        """Model and memory of its table of inputs and of that of targets, if these were once compared row by row."""
         self._frame: FrameType | None = None
         self._scored: set[int | str] = set()
         """Selections of rows of the current result that were handled."""
@@ -140,7 +142,8 @@ class Comparisons:
         except Refused:
             self._found.clear()
         if averages:
-            self._found = [one for one in self._found if isinstance(one, ResultCompared) and one.how == "means"]
+            kept = ("means", "rows")
+            self._found = [one for one in self._found if isinstance(one, ResultCompared) and one.how in kept]
         self._frame = None
         self._spent_s += thread_time() - began
         if figures is not None:
@@ -197,7 +200,16 @@ class Comparisons:
             outside = ((predicted < 0) | (predicted > 1)).float().mean().item()
             self._tell("threshold", site, predicted, None, round(100 * outside))
             return
-        if name not in ("eq", "ne", "sub") or not isinstance(predicted, tensor) or not isinstance(target, tensor):
+        if (
+            name not in ("eq", "ne", "sub", "loss")
+            or not isinstance(predicted, tensor)
+            or not isinstance(target, tensor)
+        ):
+            return
+        others = self._are_others(two.rows, loss=name == "loss")
+        if name == "loss":
+            if others:
+                self._tell("rows", site, predicted, target)
             return
         labels = None if name == "sub" or one.made.raw else self._labels(site, target)
         self._found += [] if labels is None else [labels]
@@ -208,10 +220,25 @@ class Comparisons:
                 how = ""
             if not how and (one.made.best or one.made.raw) and self._are_scores(predicted, target):
                 how = "scores"
-        others = two.rows is not None and any(two.rows.are_others_than(rows) for rows in self._inputs)
         how = how or ("rows" if others else "")
         self._tell(
             how, site, predicted, target, counted={} if how or name == "sub" else self._counted(predicted, target)
+        )
+
+    def _are_others(self, targets: Rows | None, *, loss: bool) -> bool:
+        """Return True if the rows of targets are others than those of the inputs.
+
+        A later part of a series can be predicted from an earlier one. Targets of a loss, and parts of rows, are
+        therefore to belong to a table that was once compared row by row.
+        """
+        if targets is None:
+            return False
+        model = self._model
+        self._paired |= {(model, rows.memory, targets.memory) for rows in self._inputs if targets.are_those_of(rows)}
+        return any(
+            targets.are_others_than(rows)
+            and (not (loss or targets.parts or rows.parts) or (model, rows.memory, targets.memory) in self._paired)
+            for rows in self._inputs
         )
 
     def _score(self, made: Made, target: Any, node: ast.expr, path: str) -> None:

@@ -309,6 +309,8 @@ class Expressions(ABC):
         if name in REGRESSION and len(values) > 1:
             if not all(self._is_tensor(one.it) for one in values[:2]) or values[0].it.shape != values[1].it.shape:
                 raise Unknown  # torch warns of other shapes
+        if name in LOSSES and len(values) > 1:
+            self._run.judge("loss", values[0], values[1], node, self._path)
         return self._apply(name, function, values, keys, None, node)
 
     def _argument(self, node: ast.expr) -> list[Value | None]:

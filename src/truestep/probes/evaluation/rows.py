@@ -17,17 +17,23 @@ class Rows:
         memory: address of the memory of the tensor.
         length: number of its rows.
         chosen: numbers of the rows that are selected.
+        parts: True if only a part of each row is, or the rows are another dimension than the first.
     """
 
     memory: int
     length: int
     chosen: frozenset[int]
+    parts: bool = False
 
     def are_others_than(self, other: Rows) -> bool:
         """Return True if these are as many rows of another tensor of equal length, and none is the same."""
         if self.memory == other.memory or self.length != other.length or len(self.chosen) < _LEAST:
             return False
         return len(self.chosen) == len(other.chosen) and self.chosen.isdisjoint(other.chosen)
+
+    def are_those_of(self, other: Rows) -> bool:
+        """Return True if these are the same rows of another tensor of equal length."""
+        return self.memory != other.memory and self.length == other.length and self.chosen == other.chosen
 
 
 def selected(whole: Any, index: Any, torch: Any) -> Rows | None:
@@ -68,14 +74,36 @@ def narrowed(numbers: Any, index: Any, torch: Any) -> Any:
 def viewed(part: Any) -> Rows | None:
     """Return the rows that a tensor is a view of; None for other tensors."""
     base = part._base
-    if base is None or part.dim() == 0 or base.dim() != part.dim() or base.stride() != part.stride():
+    if base is None or part.dim() == 0:
         return None
+    if base.dim() != part.dim() or base.stride() != part.stride() or base.shape[1:] != part.shape[1:]:
+        return _along(part, base)
     step = part.stride()[0]
-    if not step or not _LEAST <= base.shape[0] <= _MOST or base.shape[1:] != part.shape[1:]:
+    if not step or not _LEAST <= base.shape[0] <= _MOST:
         return None
     start = (part.storage_offset() - base.storage_offset()) // step
     return _rows(base, range(start, start + len(part)))
 
 
-def _rows(whole: Any, chosen: Any) -> Rows:
-    return Rows(whole.untyped_storage().data_ptr(), int(whole.shape[0]), frozenset(chosen))
+def _along(part: Any, base: Any) -> Rows | None:
+    """Return the rows of a view of some columns, of a transposed tensor or in another shape; None if they are unclear.
+
+    Its first dimension is to be one of the tensor, and the others are to stay within a row.
+    """
+    step, *steps = part.stride()
+    dims = [dim for dim, one in enumerate(base.stride()) if one == step and _LEAST <= base.shape[dim] <= _MOST]
+    if len(dims) != 1 or not step or not base.is_contiguous():
+        return None
+    length = int(base.shape[dims[0]])
+    start = (part.storage_offset() - base.storage_offset()) // step % length
+    for one, size in zip(steps, part.shape[1:], strict=True):
+        if size > 1 and one % (step * length) and one * (size - 1) >= step:
+            return None
+    if start + len(part) > length:
+        return None
+    return _rows(base, range(start, start + len(part)), length)
+
+
+def _rows(whole: Any, chosen: Any, length: int | None = None) -> Rows:
+    parts = length is not None
+    return Rows(whole.untyped_storage().data_ptr(), length or int(whole.shape[0]), frozenset(chosen), parts)

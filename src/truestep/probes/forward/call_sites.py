@@ -15,6 +15,10 @@ _MOST_LOADERS = 6
 """Loaders with batches to be read at one place outside of sampled steps."""
 
 
+_MEASURES = ("compared", "loss")
+"""Uses of a result that measure a model."""
+
+
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
@@ -32,13 +36,17 @@ class CallSite:
         self.state: DroppedState | None = None
         """Set if the loop around the call drops the state that it returns."""
         self.reads = READS_ASIDE
-        """Calls without gradients with values still to be read outside of sampled steps."""
+        """Calls of an evaluation with values still to be read outside of sampled steps."""
         self.loader: int | None = None
         self.loaders: set[int | None] = {None}
         """Loader of these calls, and all before it: the data of each are read."""
 
+    def evaluates(self, module: Any, grad: bool) -> bool:
+        """Return True if a call is one of an evaluation; with gradients on, if its result is only measured."""
+        return not grad or (self.use.only and self.use.how in _MEASURES and not module.training)
+
     def turn(self, loader: int | None) -> None:
-        """Read calls without gradients again, on the data of another loader."""
+        """Read calls of an evaluation again, on the data of another loader."""
         self.loader = loader
         if loader not in self.loaders and len(self.loaders) <= _MOST_LOADERS:
             self.loaders.add(loader)

@@ -144,19 +144,21 @@ class ModuleProbe(Probe):
         same = model.repeats_input(args)
         if place.state is not None and place.state.open:
             place.state.begin(frame, args)
-        if place.loader != scene.loader and not self._grad_enabled():
+        grad = self._grad_enabled()
+        evaluates = place.evaluates(module, grad)
+        if evaluates and place.loader != scene.loader:
             place.turn(scene.loader)
-        if scene.sampling.on or (place.reads and not self._grad_enabled()):
+        if scene.sampling.on or (place.reads and evaluates):
             place.reads -= not scene.sampling.on
-            if place.last is not None and not self._grad_enabled():
+            if place.last is not None and not grad:
                 self._look_back(place, frame)
             self._inputs.look(model.number, module, args, place.site, place.given)
-        if self._grad_enabled():
+        if grad:
             self.evaluated.model, self._looking = None, False
         else:
             self.evaluated.begin(model)
             self._looking = self._inside.evaluates(model, place.site, args)
-        if scene.sampling.on and model.trainable and self._grad_enabled():
+        if scene.sampling.on and model.trainable and grad:
             depth.inside = 2
             self._inside.begin(model, place.site, args)
             self._compared.begin(model, args)

@@ -20,6 +20,7 @@ _DISCRETE = frozenset({
 """Operations with results that have no gradient."""
 _NUMBERS = frozenset({"item", "tolist", "numpy", "float", "int", "print", "str", "repr", "bool", "isclose", "allclose"})
 _EQUAL = frozenset({"eq", "ne", "not_equal", "equal"})
+_AS = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
 _KEEPING = frozenset({"append", "extend", "insert", "add"})
 _PLAIN = frozenset({
     "zip", "enumerate", "sum", "list", "tuple", "map", "max", "min", "abs", "sorted", "reversed", "set", "dict", "next",
@@ -98,9 +99,11 @@ def _is_named(node: ast.AST, name: str) -> bool:
 
 
 def _is_moved(value: ast.expr, name: str) -> bool:
-    """Return True for the same values of a variable, on another device or in another type."""
+    """Return True for the same values of a variable, on another device, in another type or in a ``Variable``."""
     if isinstance(value, ast.Tuple):
         return any(_is_moved(one, name) for one in value.elts)
+    if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "Variable" and value.args:
+        return ast.unparse(value.args[0]) == name or _is_moved(value.args[0], name)
     moving = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVING
     return moving and ast.unparse(value.func.value) == name  # type: ignore[attr-defined]
 
@@ -125,6 +128,13 @@ def _is_at(node: ast.Call, site: Site) -> bool:
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == (
         site.line, site.column, site.end_line, site.end_column,
     )  # fmt: skip
+
+
+def _given_for_shape(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a call such as ``target.view_as(prediction)`` that give a shape or type to its result."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _AS:
+        return [part for given in node.args for part in source.walk(given)]
+    return []
 
 
 def _position(node: ast.AST) -> tuple[int, int]:
@@ -226,7 +236,8 @@ class _Flow:
     def _equal(self, value: _Value, others: list[ast.expr]) -> None:
         """Enter a comparison for equality: with targets, if the other side is neither a constant nor a prediction."""
         for other in others:
-            written = [node for node in source.walk(other) if isinstance(node, ast.Name)]
+            shaped = {node for call in source.walk(other) for node in _given_for_shape(call)}
+            written = [node for node in source.walk(other) if isinstance(node, ast.Name) and node not in shaped]
             texts = [ast.unparse(other), *(text for name in written for text in self._definitions(name))]
             if written and not any(_CHOSEN.search(text) for text in texts):
                 self._ends.add("compared")
@@ -255,6 +266,8 @@ class _Flow:
         kept = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and name in _KEEPING
         if kept and isinstance(func, ast.Attribute):
             self._named(value, func.value, call)
+        elif name in _AS:
+            return  # it gives a shape or a type only
         elif name in _EQUAL:
             self._equal(value, [arg for arg in call.args if arg is not value.node])
         elif name in _NUMBERS:

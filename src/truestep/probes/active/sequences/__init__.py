@@ -1,6 +1,7 @@
 """Checks of sequence models.
 
 targets, ahead   the model reads the tokens that it is to predict
+windows          windows of tokens that end with the word to predict
 ends             the position that is read holds nothing of most samples
 masks            attention reads the padding, and not the tokens
 padding          padding at the end of a row changes its result

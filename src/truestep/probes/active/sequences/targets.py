@@ -10,6 +10,7 @@ from typing import Any
 from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
 from truestep.probes.active.sequences.ahead import Ahead, Tokens, kept, look, repeated, sequences
+from truestep.probes.active.sequences.windows import Windows, reads_end
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.call import Call, called
@@ -66,6 +67,7 @@ class TargetsRead:
         self._aside: Any = aside
         self._left: dict[int, int] = {}
         """Model to the number of checks left."""
+        self._windows = Windows(scene.torch)
         self._call: _Called | None = None
         self._inside: _Loss | None = None
         """A loss that was computed in the call under way."""
@@ -121,6 +123,7 @@ class TargetsRead:
             with aside:
                 same = repeated(made.call, loss.target, scene.torch)
                 if not same:
+                    self._end(made, module, loss)
                     return
                 self._left[made.model] = self._left.get(made.model, _ATTEMPTS) - 1
                 for tokens in same:
@@ -155,6 +158,22 @@ class TargetsRead:
                 made=loss.made,
             )
         )
+
+    def _end(self, made: _Called, module: Any, loss: _Loss) -> None:
+        """Emit the last column of tokens if it is the target of each row."""
+        scene = self._scene
+        path = self._windows.ending(module, made.model, made.call, loss.target, loss.classes, loss.site)
+        if path is None:
+            return
+        with restored_states.kept(scene.torch):
+            reads = reads_end(Trial(scene, copy_of(module, scene), made.call), path)
+        if reads:
+            last = int(made.call.tensors(scene.torch)[path].shape[1]) - 1
+            scene.emit(
+                TargetsCompared(
+                    model=made.model, column=last, reads=True, site=made.site, loss=loss.site, made=loss.made
+                )
+            )
 
     def _is_crossed(self, made: _Called, tokens: Tokens, loss: _Loss) -> bool:
         """Return True if outputs and targets are in different orders."""

@@ -18,7 +18,7 @@ _LARGEST_COPY = 1 << 20
 _READS = 2
 """Calls that are read of one place in one sampled step."""
 READS_ASIDE = 3
-"""Calls without gradients that are read of one place outside of sampled steps."""
+"""Calls of an evaluation that are read of one place outside of sampled steps."""
 _STATE = re.compile(
     r"(^|_)(h|c|hx|cx|hidden|states?|mem|memory|mems|cache|past|prev|previous|context|carry|mask|weights?|z|noise|t|time)\d*($|_)"
 )
@@ -43,16 +43,16 @@ class Inputs:
         training = bool(module.training) and scene.torch.is_grad_enabled()
         if scene.sampling.on and not self._is_due(model, training=training):
             return
-        place = {"model": model, "training": training, "site": site}
         origin = {"loader": scene.loader, "given": name}
-        self._emit(given, place | origin)
+        place = {"model": model, "training": training, "site": site} | origin
+        self._emit(given, place)
         if given.is_floating_point():
             self._emit_levels(given, place)
         self._axes.look(model, module, given, training, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
             argument, given = later
-            self._emit(given, place | origin, argument)
+            self._emit(given, place, argument)
 
     def _is_due(self, model: int, *, training: bool) -> bool:
         """Return True if few calls of this kind were read in this sampled step."""
