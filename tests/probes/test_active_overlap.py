@@ -259,3 +259,35 @@ def test_copies_that_were_made_before_the_split_are_compared_by_value() -> None:
     apart = TensorDataset(torch.cat([X[:40], X[:40].round()]), torch.cat([Y[:40], Y[:40]]))
     (event,) = told((loader(Subset(apart, range(40))), loader(Subset(apart, range(40, 80)))))
     assert facts(event) == (40, 0, 40, 40, False)
+
+
+def looked_at(*loaders: Any, again: bool = False) -> list[SamplesShared]:
+    """Look at a batch of each loader, train on the first one with one batch of the last, and evaluate on the second."""
+    events: list[Any] = []
+    model = nn.Linear(5, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with Session(Options(active=True), also=events.append) as session:
+        for one in loaders:
+            for _ in one:
+                break
+        for x, y in loaders[0]:
+            if again:
+                more, _ = next(iter(loaders[2]))
+                x, y = next(iter(loaders[0]))
+                model(more)
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            for x, *_ in loaders[1]:
+                model(x)
+    assert session.stop().internal_errors == ()
+    return [event for event in events if isinstance(event, SamplesShared)]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_loader_whose_first_batch_is_only_looked_at_is_not_trained_on(again: bool) -> None:
+    rows = TensorDataset(X, Y)
+    parts = [loader(Subset(rows, part)) for part in (range(60), range(50, 90), range(90, 100))]
+    (event,) = looked_at(*parts, again=again)
+    assert event.trained == ((1, 3) if again else (1,))
+    assert facts(event) == (40, 10, 30, 60 if again else 50, False)

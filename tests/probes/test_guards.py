@@ -120,3 +120,42 @@ def test_weights_are_kept_by_a_function_that_the_branch_calls(tmp_path: Path, co
     assert {one.taken.line for one in kept if one.taken} == {10}
     assert len(kept) == len({one.value for one in kept})
     assert max(one.value for one in kept) == held["best_loss"]
+
+
+@pytest.mark.parametrize(
+    ("named", "beside"),
+    [
+        (("train_loss", "best_loss", "val_loss"), "val_loss"),
+        (("train_acc", "valid_acc_max", "valid_acc"), "valid_acc"),
+        (("train_loss", "best_train_loss", "val_loss"), ""),
+        (("loss", "best_loss", "val_loss"), ""),
+        (("train_loss", "best_loss", "test_loss"), ""),
+        (("train_loss", "best_loss", "val_acc"), ""),
+        (("train_loss", "best_loss", "val_loss_min"), ""),
+    ],
+)
+def test_a_figure_of_the_training_is_compared_beside_one_of_a_validation(tmp_path: Path, named, beside) -> None:
+    figure, best, other = named
+    path = tmp_path / "train.py"
+    path.write_text(BY_NAME.replace("FIGURE", figure).replace("BEST", best).replace("OTHER", other))
+    with capture_events() as events:
+        runpy.run_path(str(path))
+    kept = [event for event in events if isinstance(event, WeightsKept)]
+    assert {one.beside for one in kept} == {beside}
+    assert len(kept) == 3
+
+
+BY_NAME = """
+import torch
+
+net = torch.nn.Linear(2, 1)
+sgd = torch.optim.SGD(net.parameters(), 0.1)
+BEST = 9.0
+for epoch in range(3):
+    net(torch.ones(4, 2)).sum().backward()
+    sgd.step()
+    FIGURE, OTHER = 3.0 - epoch, 5.0
+    if FIGURE < BEST:
+        BEST = FIGURE
+        kept = net.state_dict()
+"""

@@ -124,3 +124,31 @@ def test_a_threshold_of_the_test_is_found_in_a_finished_run():
     assert (finding.primary.site, finding.confidence) == (CHOICE, Confidence.MEDIUM)
     assert [mark.site for mark in finding.related] == [EVALUATED]
     assert judge(ChosenWithoutValidation, [*MET, chosen, RunEnded(how="interrupted")]) == []
+
+
+def named(name="train_loss", beside="val_loss", value=0.5, site=CHOICE):
+    return WeightsKept(name=name, loss=True, greater=False, value=value, best="best", beside=beside, site=site)
+
+
+def kept_by_name(*kept, how="finished"):
+    """Return the findings of epochs with an evaluation over a loader, after which weights are kept."""
+    events = [*MET]
+    for one in kept:
+        events += [BackwardEnded(site=Site("train.py", 12)), OptimizerStepped(optimizer=1)]
+        events += [*loader(2, "val_loader"), one]
+    return judge(ChosenWithoutValidation, [*events, RunEnded(how=how)])
+
+
+def test_a_figure_with_the_name_of_the_training_is_found_beside_one_of_a_validation():
+    (finding,) = kept_by_name(named(), named(value=0.4))
+    assert finding.message == "the best weights are chosen by `train_loss`, and `val_loss` is not compared"
+    assert (finding.primary.site, finding.primary.label) == (CHOICE, "`best` becomes `train_loss`")
+    assert (finding.confidence, finding.seen.count) == (Confidence.MEDIUM, 2)
+
+
+def test_a_figure_with_the_name_of_the_training_is_quiet_otherwise():
+    assert kept_by_name(named()) == []
+    assert kept_by_name(named(beside=""), named(beside="", value=0.4)) == []
+    other = named("val_loss", "", site=Site("train.py", 34))
+    assert kept_by_name(named(), other, named(value=0.4)) == []
+    assert kept_by_name(named(), named(value=0.4), how="crashed") == []

@@ -104,6 +104,23 @@ def test_an_evaluation_on_exactly_the_training_samples_is_found_beside_a_clean_o
     assert found(other, shared(5, **WHOLE | {"beyond": 0}), called, clean) == []
 
 
+@pytest.mark.parametrize(
+    ("dataset", "facts", "is_found"),
+    [(5, {}, True), (1, {}, False), (-5, {}, False), (5, {"repeated": 11}, False), (5, {"samples": 63}, False)],
+    ids=["its own", "that of the training", "unknown", "equal by chance", "few"],
+)
+def test_an_evaluation_on_training_samples_that_were_loaded_again_is_found(dataset, facts, is_found):
+    loaders = [LoaderMet(loader=1, name="train", dataset=1), LoaderMet(loader=5, name="val_loader", dataset=dataset)]
+    glimpse = [LoaderStarted(loader=5, site=Site("train.py", 3)), BatchDrawn(loader=5)]
+    called = [LoaderStarted(loader=5, site=EVALUATION), ModelCalled(model=1, loader=5, tracked=False)]
+    whole = WHOLE | {"beyond": 0} | facts
+    same = shared(5, **whole | {"shared": whole.get("samples", 100)})
+    findings = judge(TrainValidationOverlap, [MET[0], *loaders, *glimpse, *TRAINED, *called, same])
+    assert [one.primary.site for one in findings] == [EVALUATION] * is_found
+    other = ModelCalled(model=1, loader=7, tracked=False)
+    assert judge(TrainValidationOverlap, [MET[0], *loaders, *TRAINED, *called, other, same]) == []
+
+
 BUILT = [OptimizerBuilt(optimizer=number, parameters=(1,), site=Site("train.py", 20)) for number in (1, 2, 3)]
 
 

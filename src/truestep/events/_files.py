@@ -93,6 +93,10 @@ class WeightsKept(Event):
     greater: bool
     """Whether greater values are the best ones."""
     value: float
+    best: str = ""
+    """The variable with the best value."""
+    beside: str = ""
+    """Another variable with the same figure of a validation, if that of the training is compared."""
     site: Site | None = None
     """The comparison."""
     taken: Site | None = None

@@ -56,6 +56,18 @@ def is_the_training(event: SamplesShared, run: Progress) -> bool:
     return not event.later and same and is_held_out(run.loader_name(event.loader))
 
 
+def is_loaded_again(event: SamplesShared, run: Progress) -> bool:
+    """Return True if an evaluation on all samples of the training reads them from a data set of its own.
+
+    A program that means the samples of the training passes their data set to another loader.
+    """
+    met = run.loaders.get(event.loader)
+    others = [run.loaders[number] for number in event.trained if number in run.loaders]
+    known = met is not None and met.dataset > 0 and all(one.dataset > 0 for one in others)
+    apart = known and bool(others) and met is not None and met.dataset not in {one.dataset for one in others}
+    return apart and event.samples >= LEAST_WHOLE and event.shared >= _CHANCE * event.repeated
+
+
 def is_trained_on(one: Evaluation) -> bool:
     """Return True if all rows of an evaluation are in the table of the training, and as many were read as of others."""
     inside = one.inside >= (1 - _LEAST_OTHER_SHARE) * one.samples

@@ -60,7 +60,10 @@ class ChosenWithoutValidation(Rule):
 
     Also reads, after each evaluation, the best value so far of a branch that keeps weights, and the variables that are
     called a loss of the training or of a validation. Reports a best value that is, after each of three or more
-    evaluations, the least loss of the training, and never that of the validation beside it.
+    evaluations, the least loss of the training, and never that of the validation beside it. The same is reported for a
+    branch that compares a figure with the name of the training, such as ``train_loss < best_loss``, and keeps weights
+    at least twice, if a loss of a validation with another value is beside it: for accuracies likewise. Not reported if
+    the best value has the name of the training, too, or if another branch keeps weights.
 
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
@@ -131,6 +134,8 @@ class ChosenWithoutValidation(Rule):
         super().__init__()
         self._choices: dict[Site | None, _Choice] = {}
         self._by_training: list[ChoiceRead] = []
+        self._named: dict[Site | None, WeightsKept] = {}
+        """Branches that compare a figure with the name of the training, beside one of a validation."""
         self._numbers: list[NumberChosen] = []
         self._unused: dict[str, Site | None] = {}
         self._unread: dict[str, Site | None] = {}
@@ -147,6 +152,8 @@ class ChosenWithoutValidation(Rule):
             case NumberChosen():
                 self._numbers.append(event)
             case WeightsKept():
+                if event.beside and (run.samples.evaluated or run.samples.evaluations):
+                    self._named[event.site] = event
                 self._keep(self._choices.setdefault(event.site, _Choice()), run)
             case ModelCalled(tracked=False, loader=int(loader)):
                 self._loaders.add(loader)
@@ -186,6 +193,8 @@ class ChosenWithoutValidation(Rule):
                 cost="the weights that have memorised most are kept",
                 unit="choices",
             )
+        if event.how in ("finished", "exited") and not self._drafts:
+            self._by_name(run)
         for chosen in self._numbers if event.how == "finished" else ():
             self.report(
                 chosen.site,
@@ -221,3 +230,20 @@ class ChosenWithoutValidation(Rule):
             unit="kept states",
         )
         draft.count, draft.first_step = choice.times, None
+
+    def _by_name(self, run: Progress) -> None:
+        """Report a branch that compares a figure with the name of the training, if no other one keeps weights."""
+        if self._choices.keys() != self._named.keys():
+            return
+        for site, kept in self._named.items():
+            if self._choices[site].times >= _LEAST_KEPT:
+                draft = self.report(
+                    site,
+                    f"the best weights are chosen by `{kept.name}`, and `{kept.beside}` is not compared",
+                    run=run,
+                    label=f"`{kept.best}` becomes `{kept.name}`",
+                    help=f"compare `{kept.beside}` with the best one",
+                    cost="the weights that have memorised most are kept",
+                    unit="kept states",
+                )
+                draft.count, draft.first_step = self._choices[site].times, None

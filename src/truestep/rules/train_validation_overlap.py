@@ -30,6 +30,7 @@ from truestep.rules._shared_rows import (
     LEAST_WHOLE_SHARE,
     has_copies,
     is_clean,
+    is_loaded_again,
     is_mixed,
     is_shared,
     is_table_again,
@@ -58,9 +59,9 @@ class TrainValidationOverlap(Rule):
     samples were trained on (a fifth if compared by value, as copies are that were made before the split), some were
     not, and some training samples are not in it: two splits that should be one. Also reports an evaluation if all of
     its samples were trained on, some training samples are not in it, and its loader is called ``val``, ``test`` or the
-    like; an evaluation on exactly the training samples, if its loader has such a name and another evaluation is on
-    other samples; and evaluations on the loaders of the training only, if a loader with such a name is built and never
-    read.
+    like; an evaluation on exactly the training samples, if its loader has such a name, and another evaluation is on
+    other samples or its data set is another object than that of the training, with equal samples; and evaluations on
+    the loaders of the training only, if a loader with such a name is built and never read.
 
     Reports folds of a cross-validation that go on with the weights of the fold before: a new optimizer gets the weights
     that were evaluated last, and later evaluations are on samples that earlier optimizers have trained these weights
@@ -177,8 +178,8 @@ class TrainValidationOverlap(Rule):
                     self._leaking.setdefault(event.loader, event)
             case ModelCalled() if self._stepped and (not event.tracked or event.loader is not None):
                 self._called.add(event.loader)
-            case LoaderStarted():
-                self._started.setdefault(event.loader, event.site)
+            case LoaderStarted() if event.loader not in self._called:
+                self._started[event.loader] = event.site  # the one before may be a look at a batch
             case RowsEvaluated(copies=True) if is_held_out(event.table):
                 self._copies[event.site, event.table] = event
             case FoldContinued():
@@ -209,8 +210,9 @@ class TrainValidationOverlap(Rule):
             named = held_out and not turning  # an evaluation on other samples does not mend this one
             if loader not in self._trained and (named or not (clean or others)):
                 self._found(loader, shared, run)
-        for loader, shared in self._compared.items() if clean else ():
-            if is_the_training(shared, run) and loader not in self._trained | self._leaking.keys() and not others:
+        for loader, shared in self._compared.items() if not others else ():
+            same = is_the_training(shared, run) and loader not in self._trained | self._leaking.keys()
+            if same and (clean or is_loaded_again(shared, run)):
                 self._found(loader, shared, run)
         if clean:
             return
@@ -351,12 +353,16 @@ class TrainValidationOverlap(Rule):
         name = run.loader_name(loader)
         training = next((run.loaders[number] for number in shared.trained if number in run.loaders), None)
         how = "by value" if shared.by_value else "by index"
+        marks = (
+            Mark(None if training is None else training.site, "trained on these"),
+            Mark(_made(loader, run), f"makes `{name}`"),
+        )
         self.report(
             self._started.get(loader) or shared.site,
             f"{shared.shared} of the {shared.samples} samples of `{name}` were trained on",
             run=run,
             label="evaluated on training samples",
-            related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
+            related=tuple(mark for mark in marks if mark.site is not None),
             cost=f"{shared.shared} samples are training samples (compared {how}), {shared.outside} are not",
             help="split the data once, and use the two parts of that split for training and evaluation",
             confidence=Confidence.HIGH if leaks(shared) else Confidence.MEDIUM,

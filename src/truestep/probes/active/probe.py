@@ -178,11 +178,11 @@ class ActiveProbe(Probe):
             if not model.trainable:
                 return
             if tracked:
+                self._data.called(scene.loader)
                 self._comparisons.trained(frame)
             how = (use_of(site) if site and tracked else Use()).how
             if not tracked or how in ("compared", "loss"):
-                averages = how == "loss"
-                self._comparisons.returned(model.number, site, frame, result, tracked=tracked, averages=averages)
+                self._comparisons.returned(model.number, site, frame, result, tracked=tracked, averages=how == "loss")
             self._rows.forget()
             if tracked and scene.sampling.on:
                 self._follow(module, model.number, site, frame, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from truestep import source
@@ -13,6 +14,8 @@ from truestep.events import Site
 _LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error", "err", "perplexity", "ppl"})
 _SHARES = frozenset({"acc", "accuracy", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
 _BEST = frozenset({"best", "min", "minimum", "lowest", "least", "max", "maximum", "highest", "top"})
+_TRAINING = frozenset({"train", "training", "trn", "tr"})
+_VALIDATION = frozenset({"val", "valid", "validation", "dev"})
 _KEEPING = re.compile(r"save|state_dict|deepcopy|clone|checkpoint")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -48,6 +51,27 @@ def guard_at(path: str, line: int) -> Guard | None:
 def guarded_losses(path: str) -> frozenset[str]:
     """Return the variables with names of losses that such branches of a file compare."""
     return frozenset(guard.name for _, _, guard in guards(path) if guard.loss)
+
+
+def of_validation(guard: Guard, names: Iterable[str]) -> list[str]:
+    """Return the variables with the figure of a validation, beside a guard that compares one of the training.
+
+    There are none for a guard whose best value has the name of the training, too: it is meant.
+
+    >>> guard = Guard("train_loss", True, False, False, Site("", 0), "best_loss")
+    >>> of_validation(guard, ["loss", "val_loss", "val_acc", "test_loss", "best_val_loss", "train_val_loss"])
+    ['val_loss']
+    """
+    words = _words(guard.name)
+    if not words & _TRAINING or words & _VALIDATION or _words(guard.best) & _TRAINING:
+        return []
+    known = [(name, _words(name)) for name in names]
+    alike = [kind for kind in (_LOSSES, _SHARES) if words & kind]
+    return [
+        name
+        for name, its in known
+        if its & _VALIDATION and not its & (_TRAINING | _BEST) and any(its & kind for kind in alike)
+    ]
 
 
 @functools.lru_cache(maxsize=64)

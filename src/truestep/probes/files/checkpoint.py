@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import itertools
 import os
 import sys
@@ -26,8 +27,8 @@ from truestep.events import (
     StateTaken,
     WeightsKept,
 )
-from truestep.probes.context.guards import guard_at
-from truestep.probes.context.local_variables import argument
+from truestep.probes.context.guards import Guard, guard_at, of_validation
+from truestep.probes.context.local_variables import argument, variables
 from truestep.probes.context.names import arguments, receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.scene import is_lazy
@@ -234,10 +235,21 @@ class CheckpointProbe(Probe):
                         share=guard.share,
                         greater=guard.greater,
                         value=value,
+                        best=guard.best,
+                        beside=self._beside(guard, value, user),
                         site=guard.site,
                         taken=site,
                     )
                 return
+
+    def _beside(self, guard: Guard, value: float, user: FrameType) -> str:
+        """Return the variable with the figure of a validation, beside a compared one of the training; else ""."""
+        names = variables(user) if user.f_code.co_flags & inspect.CO_OPTIMIZED else user.f_globals
+        for name in of_validation(guard, list(names)):
+            number = plain_number(self.scene.torch, names[name])
+            if number is not None and number != value:
+                return name
+        return ""
 
     @sees
     def optimizer_loaded(self, optimizer: Any) -> None:

@@ -49,6 +49,10 @@ class DataSetChecks:
                 self._data[loader] = Ref(iterator._dataset)
         self._trained.drawn(loader, iterator)
 
+    def called(self, loader: int | None) -> None:
+        """Handle a call of a model whose result tracks gradients."""
+        self._trained.called(loader)
+
     def evaluated(self, module: Any, loader: int | None) -> None:
         """Handle a call of a model without gradients."""
         self._trained.evaluated(module, loader)

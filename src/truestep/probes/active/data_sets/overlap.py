@@ -1,6 +1,8 @@
 """Samples shared by training and evaluation: compared by their indices in the same data set, or by their values.
 
 A loader counts as used for training if an optimizer stepped after one of its batches was drawn with gradients enabled.
+A batch that is only looked at before the training, as in ``for x, y in test_loader: break``, does not count: another
+loader was read after it, no model was called in between, and the iterator is gone.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
 from truestep.seams.divided import part
+from truestep.seams.refs import Ref
 
 _MOST_LOADERS = 96
 _VALUES = 8
@@ -53,6 +56,14 @@ class Trained:
         """Loaders drawn with gradients enabled since the latest step; None if their samples are unknown."""
         self._anew: dict[int, bool] = {}
         """Loader to True if it was first drawn with other weights than those evaluated last."""
+        self._iterators: dict[int, Ref] = {}
+        """Loader to the iterator of its latest batch since the latest step."""
+        self._last = -1
+        """The loader of the latest batch."""
+        self._called: set[int] = set()
+        """Loaders with a batch that was the latest at a call of a model since the latest step."""
+        self._glimpsed: set[int] = set()
+        """Loaders whose first batch was only looked at."""
         self._at = -1
         self._optimizers = 0
         self._goes_on = False
@@ -89,7 +100,8 @@ class Trained:
             self._at = step
         elif self._latest not in (-1, loader):
             self._pending.pop(self._latest, None)  # an evaluation that drew its batches with gradients enabled
-        self._latest = -1
+        self._latest, self._last = -1, loader
+        self._iterators[loader] = Ref(iterator)
         if loader not in self._met and loader not in self._why:
             self._meet(loader, iterator)
         if self._scene.torch.is_grad_enabled() and loader not in self._pending:
@@ -100,6 +112,11 @@ class Trained:
             )
             if self._scene.numbers.count("optimizer") != self._optimizers:
                 self._goes_on = self._same_weights() and self._is_held()
+
+    def called(self, loader: int | None) -> None:
+        """Record the call of a model whose result tracks gradients."""
+        if loader is not None:
+            self._called.add(loader)
 
     def evaluated(self, module: Any, loader: int | None) -> None:
         """Record the call of a model in an evaluation."""
@@ -199,6 +216,9 @@ class Trained:
 
     def _promote(self) -> None:
         """Count the batches drawn since the previous step as used for training, after an optimizer step."""
+        for loader in [one for one in self._pending if self._is_glimpse(one)]:
+            self._glimpsed.add(loader)
+            del self._pending[loader]
         optimizers = self._scene.numbers.count("optimizer")
         if optimizers != self._optimizers or any(self._anew[loader] for loader in self._pending):
             if optimizers != self._optimizers or self._is_reset:
@@ -216,6 +236,17 @@ class Trained:
                 self.loaders.add(loader)
         self._pending.clear()
         self._anew.clear()
+        self._iterators.clear()
+        self._called.clear()
+
+    def _is_glimpse(self, loader: int) -> bool:
+        """Return True if the first batch of a loader was only looked at, before those of another one were read.
+
+        A loader whose batches are drawn again before a later step, each by a new iterator, is read all the same.
+        """
+        if loader in (self._last, *self._called) or loader in self.loaders | self._glimpsed:
+            return False
+        return self._last in self._called and self._iterators[loader]() is None
 
     def _same_weights(self) -> bool:
         """Return True if the weights are those evaluated last, or if nothing was evaluated."""
