@@ -78,7 +78,7 @@ def main() -> None:
         rows = []
         for row in pool.map(lambda one: _row(one, folder / f"{one['program']}.py", originals), chosen):
             rows.append(row)
-            if not options.aside and row.get("half") != "aside":  # what was missed there is not to be read
+            if not options.aside and row.get("half") != "aside":  # misses are not to be read
                 print(_shown(row), flush=True)
     valid = [row for row in rows if row["valid"]]
     scores: dict[str, Any] = {"score": share(valid)}

@@ -153,7 +153,7 @@ def _by_hand(programs: list[Public], pool: ThreadPoolExecutor, options: argparse
     rows = []
     for row in pool.map(lambda one: _edited(one, named[one["program"]], originals), chosen):
         rows.append(row)
-        if row["half"] == "open":  # what was missed in the other half is not to be read
+        if row["half"] == "open":  # misses of the other half are not to be read
             print(_shown(row), f"\n      {row['mistake']}", flush=True)
     valid = [row for row in rows if row["valid"]]
     scores = {"score": share(valid)} | {key: by(valid, lambda row, key=key: row[key]) for key in ("half", "kind")}

@@ -57,7 +57,7 @@ def is_the_training(event: SamplesShared, run: Progress) -> bool:
 
 
 def is_loaded_again(event: SamplesShared, run: Progress) -> bool:
-    """Return True if an evaluation on all samples of the training reads them from a data set of its own.
+    """Return True if an evaluation on all samples of the training reads them from another data set.
 
     A program that means the samples of the training passes their data set to another loader.
     """

@@ -82,7 +82,7 @@ class OptimizerHoldsStaleParameters(Rule):
         self._called: dict[int, int] = {}
         """Model to the number of steps before its latest call; for calls that are only counted, before the last one."""
         self._counted: set[int] = set()
-        """Models whose calls were only counted, with steps that are counted next."""
+        """Models with calls that were only counted, before the steps that are counted next."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

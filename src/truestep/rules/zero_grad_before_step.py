@@ -99,7 +99,7 @@ class ZeroGradBeforeStep(Rule):
                     self._waiting[self._serves[event.site]] = event.site
             case GradientsZeroed(fresh=fresh) if fresh:
                 for optimizer in run.cleared_by(event):
-                    # After a step of another optimizer, what is cleared may be of its loss alone.
+                    # After a step of another optimizer, the cleared gradients may be those of its loss.
                     backward = self._waiting.get(optimizer) if self._backward is None else self._backward
                     if backward is not None:
                         self._cleared_at[optimizer] = (event.site, backward)

@@ -56,7 +56,7 @@ def guarded_losses(path: str) -> frozenset[str]:
 def of_validation(guard: Guard, names: Iterable[str]) -> list[str]:
     """Return the variables with the figure of a validation, beside a guard that compares one of the training.
 
-    There are none for a guard whose best value has the name of the training, too: it is meant.
+    There are none for a guard with a best value that has the name of the training, too: it is meant.
 
     >>> guard = Guard("train_loss", True, False, False, Site("", 0), "best_loss")
     >>> of_validation(guard, ["loss", "val_loss", "val_acc", "test_loss", "best_val_loss", "train_val_loss"])

@@ -50,7 +50,7 @@ class DataSetChecks:
         self._trained.drawn(loader, iterator)
 
     def called(self, loader: int | None) -> None:
-        """Handle a call of a model whose result tracks gradients."""
+        """Handle a call of a model with a result that tracks gradients."""
         self._trained.called(loader)
 
     def evaluated(self, module: Any, loader: int | None) -> None:

@@ -63,7 +63,7 @@ class Trained:
         self._called: set[int] = set()
         """Loaders with a batch that was the latest at a call of a model since the latest step."""
         self._glimpsed: set[int] = set()
-        """Loaders whose first batch was only looked at."""
+        """Loaders with a first batch that was only looked at."""
         self._at = -1
         self._optimizers = 0
         self._goes_on = False
@@ -114,7 +114,7 @@ class Trained:
                 self._goes_on = self._same_weights() and self._is_held()
 
     def called(self, loader: int | None) -> None:
-        """Record the call of a model whose result tracks gradients."""
+        """Record the call of a model with a result that tracks gradients."""
         if loader is not None:
             self._called.add(loader)
 
@@ -242,7 +242,7 @@ class Trained:
     def _is_glimpse(self, loader: int) -> bool:
         """Return True if the first batch of a loader was only looked at, before those of another one were read.
 
-        A loader whose batches are drawn again before a later step, each by a new iterator, is read all the same.
+        A loader is read all the same if its batches are drawn again before a later step, each by a new iterator.
         """
         if loader in (self._last, *self._called) or loader in self.loaders | self._glimpsed:
             return False

@@ -57,7 +57,7 @@ class Windows:
         """Models that were judged, or with a row that does not end with its target."""
 
     def ending(self, module: Any, model: int, call: Call, target: Any, classes: int, site: Site | None) -> Path | None:
-        """Return the argument whose last column is the target, after enough batches.
+        """Return the argument with the target in its last column, after enough batches.
 
         Args:
             module: the model.
