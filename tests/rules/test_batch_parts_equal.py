@@ -1,4 +1,13 @@
-from truestep.events import BackwardEnded, LossComputed, LossRead, PartnersScored, PartsCompared, RunEnded, Site
+from truestep.events import (
+    BackwardEnded,
+    LossComputed,
+    LossRead,
+    ModelMet,
+    PartnersScored,
+    PartsCompared,
+    RunEnded,
+    Site,
+)
 from truestep.findings import Confidence
 from truestep.rules.batch_parts_equal import BatchPartsEqual
 from truestep.testing import judge
@@ -65,3 +74,10 @@ def test_scores_with_themselves_beside_another_term_or_other_partners():
     assert judge(BatchPartsEqual, contrast(True, True, True, beside=CALL)) == []
     assert judge(BatchPartsEqual, contrast(True, True, True, False)) == []
     assert judge(BatchPartsEqual, contrast(True, True)) == []
+
+
+def test_two_passes_of_a_model_with_dropout_are_quiet():
+    for kinds, count in (((), 1), (("Dropout",), 0)):
+        met = ModelMet(model=1, name="net", parameters=(1,), sensitive=kinds)
+        steps = [PartsCompared(model=1, one="first", other="second", rows=16)] * 4
+        assert len(judge(BatchPartsEqual, [met, *steps])) == count

@@ -106,8 +106,15 @@ def test_an_evaluation_on_exactly_the_training_samples_is_found_beside_a_clean_o
 
 @pytest.mark.parametrize(
     ("dataset", "facts", "is_found"),
-    [(5, {}, True), (1, {}, False), (-5, {}, False), (5, {"repeated": 11}, False), (5, {"samples": 63}, False)],
-    ids=["its own", "that of the training", "unknown", "equal by chance", "few"],
+    [
+        (5, {"by_value": True}, True),
+        (5, {}, False),
+        (1, {"by_value": True}, False),
+        (-5, {"by_value": True}, False),
+        (5, {"by_value": True, "repeated": 11}, False),
+        (5, {"by_value": True, "samples": 63}, False),
+    ],
+    ids=["its own", "the same arrays", "that of the training", "unknown", "equal by chance", "few"],
 )
 def test_an_evaluation_on_training_samples_that_were_loaded_again_is_found(dataset, facts, is_found):
     loaders = [LoaderMet(loader=1, name="train", dataset=1), LoaderMet(loader=5, name="val_loader", dataset=dataset)]
@@ -119,6 +126,14 @@ def test_an_evaluation_on_training_samples_that_were_loaded_again_is_found(datas
     assert [one.primary.site for one in findings] == [EVALUATION] * is_found
     other = ModelCalled(model=1, loader=7, tracked=False)
     assert judge(TrainValidationOverlap, [MET[0], *loaders, *TRAINED, *called, other, same]) == []
+
+
+def test_an_evaluation_on_the_training_part_of_a_data_set_is_found():
+    part = LoaderMet(loader=5, name="val_loader", dataset=5, dataset_kind="Subset", site=Site("train.py", 33))
+    called = [LoaderStarted(loader=5, site=EVALUATION), ModelCalled(model=1, loader=5, tracked=False)]
+    loaders = [LoaderMet(loader=1, name="train", dataset=1), part]
+    same = shared(5, **WHOLE | {"beyond": 0})
+    assert len(judge(TrainValidationOverlap, [MET[0], *loaders, *TRAINED, *called, same])) == 1
 
 
 BUILT = [OptimizerBuilt(optimizer=number, parameters=(1,), site=Site("train.py", 20)) for number in (1, 2, 3)]

@@ -90,6 +90,8 @@ def test_a_loader_that_is_held_out_by_its_name_needs_no_evaluation(sampler):
     unread = LoaderUnread(name="train_loader", site=BUILT)
     (finding,) = judge(TrainingOnEvaluationData, [held_out, *trained(), unread, END])
     assert finding.message == "the model is trained on `test_loader` and `train_loader` is never read"
+    support = LoaderMet(loader=1, name="test_support", dataset=1, batches=4, batch_size=32, sampler=sampler)
+    assert not judge(TrainingOnEvaluationData, [support, *trained(), unread, END])
     assert not judge(TrainingOnEvaluationData, [CheckpointLoaded(), held_out, *trained(), unread, END])
 
 

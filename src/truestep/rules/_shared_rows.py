@@ -53,19 +53,22 @@ def is_trained_on_by_name(event: SamplesShared, run: Progress) -> bool:
 def is_the_training(event: SamplesShared, run: Progress) -> bool:
     """Return True if an evaluation is on all samples of the training, and its name says that it is on none."""
     same = event.shared == event.samples >= LEAST_SAMPLES and not event.beyond
-    return not event.later and same and is_held_out(run.loader_name(event.loader))
+    name = run.loader_name(event.loader)
+    return not event.later and same and (is_for_choice(name) or is_of_test(name))
 
 
 def is_loaded_again(event: SamplesShared, run: Progress) -> bool:
     """Return True if an evaluation on all samples of the training reads them from another data set.
 
-    A program that means the samples of the training passes their data set to another loader.
+    A program that means the samples of the training passes their data set to another loader, or makes another data set
+    of the same arrays.
     """
     met = run.loaders.get(event.loader)
     others = [run.loaders[number] for number in event.trained if number in run.loaders]
     known = met is not None and met.dataset > 0 and all(one.dataset > 0 for one in others)
     apart = known and bool(others) and met is not None and met.dataset not in {one.dataset for one in others}
-    return apart and event.samples >= LEAST_WHOLE and event.shared >= _CHANCE * event.repeated
+    meant = not event.by_value and met is not None and met.dataset_kind != "Subset"
+    return apart and not meant and event.samples >= LEAST_WHOLE and event.shared >= _CHANCE * event.repeated
 
 
 def is_trained_on(one: Evaluation) -> bool:

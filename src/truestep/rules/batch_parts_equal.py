@@ -50,8 +50,8 @@ class BatchPartsEqual(Rule):
     ------------------
     Inputs of a teacher and a student that are prepared by two equal statements. Not reported: copies (a variable that
     is made from the other), views of one memory, parts that no model is called on, such as the target of an
-    autoencoder, constant inputs, one-hot classes, and scores of samples with themselves beside another loss, which
-    spread the results.
+    autoencoder, constant inputs, one-hot classes, models with dropout, which can differ by its draws, and scores of
+    samples with themselves beside another loss, which spread the results.
 
     References
     ----------
@@ -119,6 +119,9 @@ class BatchPartsEqual(Rule):
             self.withdraw(key)
         halves = event.one == "first half"
         self._rows[key] = rows = self._rows.get(key, 0) + event.rows
+        met = run.models.get(event.model)
+        if met is not None and any("Dropout" in kind for kind in met.sensitive):
+            return  # two draws of dropout for one sample
         if count < _LEAST_STEPS or (rows < _LEAST_ROWS and not halves):
             return
         names = "the two halves of a batch" if halves else f"`{event.one}` and `{event.other}`"

@@ -12,7 +12,7 @@ from truestep.events import (
     RunEnded,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._loader_names import is_held_out, is_trained_on
+from truestep.rules._loader_names import is_held_out, is_only_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import splits
 from truestep.syntax import Program, Suspicion
@@ -176,7 +176,7 @@ class TrainingOnEvaluationData(Rule):
         trained = {number: site for number, site in run.samples.trained.items() if number in run.loaders}
         if event.how != "finished":
             return
-        are_held_out = all(is_held_out(run.loader_name(number)) for number in trained)
+        are_held_out = all(is_only_held_out(run.loader_name(number)) for number in trained)
         in_order = all(run.loaders[number].sampler == "sequential" for number in trained)
         for number in trained:
             met = run.loaders[number]

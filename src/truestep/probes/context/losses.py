@@ -12,6 +12,7 @@ FOLLOWED = "truestep loss"
 
 _MOST_COUNTS = 8
 """Sizes of batches of a model; with more, as of graphs, one of them tells nothing."""
+_LEAST_CALLS, _ENDLESS = 3, 1 << 62
 
 
 class Followed:
@@ -47,7 +48,7 @@ class Losses:
         retained: graphs that a backward pass retained, followed until they are freed.
         followed: latest call of a loss function in a sampled step, by line.
         counted: events on targets that a backward pass has shown to count, emitted at its end.
-        columns: model to the rows of its results with one column, at sampled steps.
+        columns: model to the rows of its results with one column, with the number of such calls at sampled steps.
     """
 
     def __init__(self) -> None:
@@ -61,18 +62,20 @@ class Losses:
         self.retained: list[Any] = []
         self.followed: dict[int, Followed] = {}
         self.counted: list[Event] = []
-        self.columns: dict[int, set[int]] = {}
+        self.columns: dict[int, dict[int, int]] = {}
 
     def returned(self, model: int, result: Any, tensor: Any) -> None:
         """Record the rows of the results with one column of a call."""
         for part in result if type(result) in (tuple, list) else (result,):
             if type(part) is tensor and part.dim() == 2 and part.shape[1] == 1:
-                rows = self.columns.setdefault(model, set())
-                if len(rows) <= _MOST_COUNTS:
-                    rows.add(int(part.shape[0]))
+                counts, rows = self.columns.setdefault(model, {}), int(part.shape[0])
+                if rows in counts or len(counts) <= _MOST_COUNTS:
+                    counts[rows] = counts.get(rows, 0) + 1
 
     def are_calls(self, rows: int, table: tuple[int, ...]) -> bool:
-        """Return True for a table of two sizes, if one model has returned a column of each: for a rollout and a batch.
+        """Return True for a table of two sizes, if one model has returned columns of both: for a rollout and a batch.
+
+        A rollout has more calls than the batches that are made of it.
 
         Args:
             rows: rows of a call that is compared with the table.
@@ -80,8 +83,8 @@ class Losses:
         """
         if len(table) != 2 or table[1] < 2 or table[0] == table[1]:
             return False
-        wanted = {rows, table[1]}
-        return any(wanted <= counts and len(counts) <= _MOST_COUNTS for counts in self.columns.values())
+        known = (counts for counts in self.columns.values() if len(counts) <= _MOST_COUNTS)
+        return any(counts.get(table[1], 0) >= max(_LEAST_CALLS, counts.get(rows, _ENDLESS)) for counts in known)
 
     @staticmethod
     def met(node: Any) -> None:
