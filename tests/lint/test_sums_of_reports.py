@@ -63,6 +63,8 @@ def test_a_sum_that_goes_on_is_found(parts):
         {"start": "running, seen = 0.0, 0"},
         {"start": "meter = Meter()", "add": "meter.update(loss)", "report": "meter.sum / every"},
         {"add": "running = 0.9 * running + loss.item()"},
+        {"reset": "break"},
+        {"start": "tokens = 0", "add": "tokens += x.numel()", "report": "tokens / every"},
         {"start": "count = 0", "add": "count += 1", "report": "count / every"},
     ],
     ids=[
@@ -75,6 +77,8 @@ def test_a_sum_that_goes_on_is_found(parts):
         "a tuple",
         "an object",
         "a moving average",
+        "one report",
+        "a number of tokens",
         "a number of reports",
     ],
 )

@@ -112,11 +112,15 @@ def test_an_optimizer_stepped_inside_another_is_not_shown():
     assert shown(judge(BackwardWithoutStep, [ENCODER, HEAD, *window * 20])) == []
 
 
-def test_a_backward_for_one_model_alone_that_clears_its_own_gradients_is_found():
+def test_a_backward_for_one_model_alone_that_clears_its_own_gradients_is_found(tmp_path):
     own, model = Site("train.py", 40, 8), ModelMet(model=1, parameters=(1, 2))
     alone = [TapeRead(site=own, reached=(1, 2)), BackwardEnded(site=own, observed=2, written=2, loader=1)]
     window = [GradientsZeroed(model=1, fresh=2, observed=2), CALLED, *alone, READ, BACK, STILL, HEAD_STEP]
     (finding,) = shown(judge(BackwardWithoutStep, [model, ENCODER, HEAD, *window * 12]))
     assert (finding.primary.site, finding.confidence) == (own, Confidence.HIGH)
+    path = tmp_path / "train.py"
+    path.write_text("enc_opt = make()\nfor step in range(100):\n    if step > 1000:\n        enc_opt.step()\n")
+    later = OptimizerBuilt(optimizer=1, name="enc_opt", parameters=(1, 2), site=Site(str(path), 1))
+    assert shown(judge(BackwardWithoutStep, [model, later, HEAD, *window * 12])) == []
     through = [GradientsZeroed(model=1, fresh=2, observed=2), CALLED, READ, BACK, STILL, HEAD_STEP]
     assert shown(judge(BackwardWithoutStep, [model, ENCODER, HEAD, *through * 12])) == []

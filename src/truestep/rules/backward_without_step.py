@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from truestep import events as ev
+from truestep import source
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.steps import missing
-from truestep.syntax import Program, Suspicion
+from truestep.syntax import Program, Suspicion, dotted
 
 _LEAST = 10
 """Least number of backward passes from one line, and of calls of zero_grad that show the intention to step."""
@@ -153,7 +155,7 @@ class BackwardWithoutStep(Rule):
 
     def _report(self, number: int, built: ev.OptimizerBuilt, own: set[int], site: Site, run: Progress) -> None:
         confidence = Confidence.LOW
-        cleared = self._zeroed.get(number, 0) >= _LEAST or self._is_for(own, site, run)
+        cleared = self._zeroed.get(number, 0) >= _LEAST or (self._is_for(own, site, run) and not _may_step(built))
         if cleared and (not self._stepped or own & self._unchanged):
             confidence = Confidence.HIGH
         elif not self._stepped and site in self._piling:
@@ -172,3 +174,10 @@ class BackwardWithoutStep(Rule):
             key=(site, number),
         )
         draft.count, draft.total, draft.first_step = count, count, None
+
+
+def _may_step(built: ev.OptimizerBuilt) -> bool:
+    """Return True if the file that builds an optimizer steps it somewhere: the run may have ended before."""
+    tree = source.parsed(built.site.path) if built.site is not None else None
+    calls = (node for node in source.walk(tree) if isinstance(node, ast.Call)) if tree is not None else ()
+    return any(dotted(call.func) == f"{built.name}.step" for call in calls)

@@ -17,14 +17,14 @@ def rebound(scope: ast.AST) -> Iterator[tuple[ast.Assign, str]]:
     >>> [(statement.lineno, name) for statement, name in rebound(ast.parse(code))]
     [(2, 'p')]
     """
-    for loop in source.walk(scope):
+    for loop in _own(scope):
         if not isinstance(loop, ast.For):
             continue
         names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
         body = list(_straight(loop.body))
         for at, statement in enumerate(body):
             match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() | ast.Call() as value):
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value):
                     later = _loads(*body[at + 1 :], *loop.orelse)
                     if name in names & _loads(value) - later and not _read_behind(scope, loop, name):
                         yield statement, name
@@ -34,6 +34,14 @@ def is_descent(value: ast.expr, name: str) -> bool:
     """Return True if a new value of a variable is made from its gradient: the variable is a tensor."""
     parts = (node for node in ast.walk(value) if isinstance(node, ast.Attribute) and node.attr == "grad")
     return any(isinstance(part.value, ast.Name) and part.value.id == name for part in parts)
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a scope, without those of the functions and classes in it."""
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield child
+            yield from _own(child)
 
 
 def _straight(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from truestep.syntax import Binding, Loop, Program, Suspicion, dotted
+
+_COUNT = re.compile(r"\blen\(|numel|nelement|\.size|\.shape|count|param_groups")
+"""Numbers of samples, and rates: their sums are reported as they are."""
 
 
 def sums_of_all_reports(program: Program) -> Iterator[Suspicion]:
@@ -14,7 +18,7 @@ def sums_of_all_reports(program: Program) -> Iterator[Suspicion]:
         if loop.parent is not None:
             continue
         branches = [node for node in ast.walk(loop.node) if isinstance(node, ast.If)]
-        reports = [(branch, periods) for branch in branches if (periods := _periods(branch.test, loop))]
+        reports = [(one, periods) for one in branches if not _ends(one) and (periods := _periods(one.test, loop))]
         for key, bindings in loop.scope.bindings.items() if reports else ():
             start, added = _starts_once(bindings), [one for one in bindings if one.how == "augmented"]
             elsewhere = not key.isidentifier() or f"global {key}" in program.text or f"nonlocal {key}" in program.text
@@ -36,6 +40,11 @@ def _periods(test: ast.expr, loop: Loop) -> set[str]:
     return found - whole - {ast.dump(ast.Constant(1))}
 
 
+def _ends(branch: ast.If) -> bool:
+    """Return True if a branch may leave its loop: there is only one report."""
+    return any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(branch))
+
+
 def _starts_once(bindings: list[Binding]) -> ast.AST | None:
     """Return the statement before all loops that sets a variable to zero; None if there is another one."""
     starts = [one for one in bindings if one.how != "augmented"]
@@ -47,7 +56,7 @@ def _starts_once(bindings: list[Binding]) -> ast.AST | None:
 
 def _adds_in(one: Binding, loop: Loop) -> bool:
     """Return True if a binding adds a value, not a count, in a loop."""
-    counts = one.value is None or isinstance(one.value, ast.Constant)
+    counts = one.value is None or isinstance(one.value, ast.Constant) or _COUNT.search(ast.unparse(one.value))
     return one.operator == "Add" and not counts and one.context.loop is not None and one.context.loop.within(loop)
 
 
