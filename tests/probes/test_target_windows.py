@@ -101,3 +101,16 @@ def run(tmp_path, text: str) -> list[TargetsCompared]:
 def test_of_few_rows_all_are_compared(tmp_path, text: str, count: int) -> None:
     torch.manual_seed(0)
     assert len(run(tmp_path, text)) == count
+
+
+def test_a_loss_that_names_the_last_token_as_its_target_is_not_told() -> None:
+    torch.manual_seed(0)
+    net = Windowed()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    with capture_events() as events:
+        for _ in range(22):
+            tokens = uneven()[0]
+            F.cross_entropy(net(tokens), tokens[:, -1]).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert not [event for event in events if isinstance(event, TargetsCompared)]

@@ -85,11 +85,15 @@ def test_an_evaluation_within_a_pass_of_training_is_quiet():
 
 
 @pytest.mark.parametrize("sampler", ["sequential", "random"])
-def test_a_loader_that_is_held_out_by_its_name_needs_no_evaluation(sampler):
+def test_a_loader_that_is_held_out_by_its_name_needs_no_evaluation(sampler, tmp_path):
     held_out = LoaderMet(loader=1, name="test_loader", dataset=1, batches=4, batch_size=32, sampler=sampler)
     unread = LoaderUnread(name="train_loader", site=BUILT)
     (finding,) = judge(TrainingOnEvaluationData, [held_out, *trained(), unread, END])
     assert finding.message == "the model is trained on `test_loader` and `train_loader` is never read"
+    path = tmp_path / "train.py"
+    path.write_text("train_loader = make()\nfor x, y in test_loader if quick else train_loader:\n    pass\n")
+    elsewhere = LoaderUnread(name="train_loader", site=Site(str(path), 1))
+    assert not judge(TrainingOnEvaluationData, [held_out, *trained(), elsewhere, END])
     support = LoaderMet(loader=1, name="test_support", dataset=1, batches=4, batch_size=32, sampler=sampler)
     assert not judge(TrainingOnEvaluationData, [support, *trained(), unread, END])
     assert not judge(TrainingOnEvaluationData, [CheckpointLoaded(), held_out, *trained(), unread, END])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from truestep import source
 from truestep.events import (
     BackwardEnded,
     CheckpointLoaded,
@@ -15,7 +17,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._loader_names import is_held_out, is_only_held_out, is_trained_on
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import splits
-from truestep.syntax import Program, Suspicion
+from truestep.syntax import Program, Suspicion, dotted
 
 _LEAST_SHARE = 0.1
 """Least size of the unread loader, as a part of the one that is read."""
@@ -184,7 +186,7 @@ class TrainingOnEvaluationData(Rule):
             is_read = in_order and number in run.samples.evaluated
             left = next((one for one in self._unread if is_read and _is_enough(one, most)), None)
             if left is None and self._is_new and are_held_out:
-                left = next((one for one in self._unread if is_trained_on(one.name)), None)
+                left = next((one for one in self._unread if is_trained_on(one.name) and not _is_looped_over(one)), None)
             if left is None:
                 continue
             name, evaluated = run.loader_name(number), run.samples.evaluated.get(number)
@@ -214,3 +216,12 @@ def _is_enough(unread: LoaderUnread, trained: int) -> bool:
     """Return True if a loader that is never read can be the one to train on, in place of one with so many samples."""
     samples = unread.samples or 0
     return 0 < trained < samples or (samples >= _LEAST_SHARE * trained > 0 and not is_held_out(unread.name))
+
+
+def _is_looped_over(unread: LoaderUnread) -> bool:
+    """Return True if the file has a loop over a loader that this run did not read: a stage that is switched off."""
+    tree = None if unread.site is None else source.parsed(unread.site.path)
+    loops = () if tree is None else (node for node in source.walk(tree) if isinstance(node, ast.For))
+    return any(
+        unread.name in {dotted(one) for one in ast.walk(loop.iter) if isinstance(one, ast.expr)} for loop in loops
+    )

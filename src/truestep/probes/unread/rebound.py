@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from truestep import source
 
+_ASIDE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.If, ast.IfExp, ast.Try, ast.Match)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -37,9 +38,9 @@ def is_descent(value: ast.expr, name: str) -> bool:
 
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of the functions and classes in it."""
+    """Yield the nodes that run whenever a scope does: not those of functions and classes, or under a condition."""
     for child in ast.iter_child_nodes(scope):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(child, _ASIDE):
             yield child
             yield from _own(child)
 

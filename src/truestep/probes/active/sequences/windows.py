@@ -68,7 +68,7 @@ class Windows:
             site: line of the loss.
         """
         torch, seen = self._torch, self._seen.pop(model, None)
-        if model in self._done:
+        if model in self._done or _is_to_repeat(site):
             return None
         if seen is None:
             ends = [path for path in sequences(call, torch) if _is_end(call, path, target, torch)]
@@ -123,6 +123,22 @@ def _draws(site: Site | None) -> bool:
     tree = None if site is None else source.parsed(site.path)
     calls = [] if tree is None else [node for node in source.walk(tree) if isinstance(node, ast.Call)]
     return tree is None or any(ast.unparse(call.func).rpartition(".")[2] in _DRAWS for call in calls)
+
+
+def _is_to_repeat(site: Site | None) -> bool:
+    """Return True if a loss names a part of the input as its target, as in ``loss_of(net(x), x[:, -1])``."""
+    tree = None if site is None else source.parsed(site.path)
+    if tree is None or site is None:
+        return False
+    for node in source.walk(tree):
+        if isinstance(node, ast.Call) and node.lineno <= site.line <= (node.end_lineno or node.lineno):
+            parts = {
+                one.value.id for one in node.args if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)
+            }
+            called = (one for one in node.args if isinstance(one, ast.Call))
+            if any(isinstance(given, ast.Name) and given.id in parts for one in called for given in one.args):
+                return True
+    return False
 
 
 def reads_end(trial: Trial, path: Path) -> bool:
