@@ -155,7 +155,8 @@ class BackwardWithoutStep(Rule):
 
     def _report(self, number: int, built: ev.OptimizerBuilt, own: set[int], site: Site, run: Progress) -> None:
         confidence = Confidence.LOW
-        cleared = self._zeroed.get(number, 0) >= _LEAST or (self._is_for(own, site, run) and not _may_step(built))
+        cleared = self._zeroed.get(number, 0) >= _LEAST
+        cleared |= bool(self._stepped) and self._is_for(own, site, run) and not _may_step(built)
         if cleared and (not self._stepped or own & self._unchanged):
             confidence = Confidence.HIGH
         elif not self._stepped and site in self._piling:
