@@ -117,7 +117,8 @@ def test_an_evaluation_on_exactly_the_training_samples_is_found_beside_a_clean_o
     ids=["its own", "the same arrays", "that of the training", "unknown", "equal by chance", "few"],
 )
 def test_an_evaluation_on_training_samples_that_were_loaded_again_is_found(dataset, facts, is_found):
-    loaders = [LoaderMet(loader=1, name="train", dataset=1), LoaderMet(loader=5, name="val_loader", dataset=dataset)]
+    held_out = LoaderMet(loader=5, name="val_loader", dataset=dataset, dataset_kind="TensorDataset")
+    loaders = [LoaderMet(loader=1, name="train", dataset=1), held_out]
     glimpse = [LoaderStarted(loader=5, site=Site("train.py", 3)), BatchDrawn(loader=5)]
     called = [LoaderStarted(loader=5, site=EVALUATION), ModelCalled(model=1, loader=5, tracked=False)]
     whole = WHOLE | {"beyond": 0} | facts

@@ -67,7 +67,7 @@ def is_loaded_again(event: SamplesShared, run: Progress) -> bool:
     others = [run.loaders[number] for number in event.trained if number in run.loaders]
     known = met is not None and met.dataset > 0 and all(one.dataset > 0 for one in others)
     apart = known and bool(others) and met is not None and met.dataset not in {one.dataset for one in others}
-    meant = not event.by_value and met is not None and met.dataset_kind != "Subset"
+    meant = not event.by_value and met is not None and met.dataset_kind == "TensorDataset"
     return apart and not meant and event.samples >= LEAST_WHOLE and event.shared >= _CHANCE * event.repeated
 
 
