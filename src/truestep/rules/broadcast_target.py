@@ -18,7 +18,8 @@ class BroadcastTarget(Rule):
     Checks the shapes of the arguments of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
     ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape. A target can have broadcast before,
     as the sum of a reward (N, 1) and a value (N,): a prediction (N, 1) and a target (N, N) are reported too. In a
-    rollout of K environments it has K columns: this is reported if the model is called on batches of N and of K rows.
+    rollout of K environments it has K columns: this is reported if the model is called on batches of N rows, and at
+    least as often on K.
 
     Why it matters
     --------------

@@ -12,7 +12,7 @@ FOLLOWED = "truestep loss"
 
 _MOST_COUNTS = 8
 """Sizes of batches of a model; with more, as of graphs, one of them tells nothing."""
-_LEAST_CALLS, _ENDLESS = 3, 1 << 62
+_LEAST_CALLS = 3
 
 
 class Followed:
@@ -84,7 +84,7 @@ class Losses:
         if len(table) != 2 or table[1] < 2 or table[0] == table[1]:
             return False
         known = (counts for counts in self.columns.values() if len(counts) <= _MOST_COUNTS)
-        return any(counts.get(table[1], 0) >= max(_LEAST_CALLS, counts.get(rows, _ENDLESS)) for counts in known)
+        return any(rows in one and one.get(table[1], 0) >= max(_LEAST_CALLS, one[rows]) for one in known)
 
     @staticmethod
     def met(node: Any) -> None:

@@ -68,13 +68,13 @@ class Windows:
             site: line of the loss.
         """
         torch, seen = self._torch, self._seen.pop(model, None)
-        if model in self._done or _is_to_repeat(site):
+        if model in self._done:
             return None
-        if seen is None:
+        if seen is None and not _is_to_repeat(site):
             ends = [path for path in sequences(call, torch) if _is_end(call, path, target, torch)]
             layers = [one for one in module.modules() if isinstance(one, torch.nn.Embedding)] if ends else []
             seen = _Seen(ends[0]) if any(one.num_embeddings == classes for one in layers) else None
-        elif not _is_end(call, seen.path, target, torch):
+        elif seen is not None and not _is_end(call, seen.path, target, torch):
             seen = None
         if seen is None or seen.steps == _MOST_STEPS:
             self._done.add(model)
@@ -85,8 +85,8 @@ class Windows:
         seen.rows |= rows
         targets = len({row[-1] for row in seen.rows})
         whole = len(seen.rows) == before and len(value) <= _MOST_ROWS and not _draws(site)
-        told = len(seen.rows) >= _LEAST_ROWS and _are_uneven(seen.rows)
-        if seen.steps < _LEAST_STEPS or targets < _LEAST_TARGETS or not (told or whole):
+        uneven = len(seen.rows) >= _LEAST_ROWS and _are_uneven(seen.rows)
+        if seen.steps < _LEAST_STEPS or targets < _LEAST_TARGETS or not (uneven or whole):
             self._seen[model] = seen
             return None
         self._done.add(model)
