@@ -109,12 +109,20 @@ def test_other_choices_are_quiet(evaluation, last, facts):
     assert run(evaluation, *last, **facts) == []
 
 
+def passes(times):
+    """Return the events of a training that reads its samples a number of times."""
+    met = LoaderMet(loader=1, name="train", dataset=1, batches=1, workers=0, sampler="random", site=MADE)
+    once = [LoaderStarted(loader=1, site=MADE), BatchDrawn(loader=1), BackwardEnded(site=MADE, loader=1)]
+    return [met, *[*once, OptimizerStepped(optimizer=1), LoaderEnded(loader=1)] * times]
+
+
 def test_a_choice_by_the_loss_of_the_training_is_found():
     read = ChoiceRead(name="self.best", by="train_loss", beside="val_loss", evaluations=6, site=CHOICE)
-    (finding,) = judge(ChosenWithoutValidation, [*MET, read, RunEnded(how="finished")])
+    (finding,) = judge(ChosenWithoutValidation, [*MET, *passes(2), read, RunEnded(how="finished")])
     assert finding.message == "the best weights are chosen by `train_loss`, and `val_loss` is not compared"
     assert finding.primary.site == CHOICE
-    assert judge(ChosenWithoutValidation, [*MET, read, RunEnded(how="interrupted")]) == []
+    assert judge(ChosenWithoutValidation, [*MET, *passes(2), read, RunEnded(how="interrupted")]) == []
+    assert judge(ChosenWithoutValidation, [*MET, *passes(1), read, RunEnded(how="finished")]) == []
 
 
 def test_a_threshold_of_the_test_is_found_in_a_finished_run():
@@ -130,11 +138,11 @@ def named(name="train_loss", beside="val_loss", value=0.5, site=CHOICE):
     return WeightsKept(name=name, loss=True, greater=False, value=value, best="best", beside=beside, site=site)
 
 
-def kept_by_name(*kept, how="finished"):
+def kept_by_name(*kept, how="finished", times=1):
     """Return the findings of epochs with an evaluation over a loader, after which weights are kept."""
     events = [*MET]
     for one in kept:
-        events += [BackwardEnded(site=Site("train.py", 12)), OptimizerStepped(optimizer=1)]
+        events += passes(times)
         events += [*loader(2, "val_loader"), one]
     return judge(ChosenWithoutValidation, [*events, RunEnded(how=how)])
 
@@ -152,3 +160,4 @@ def test_a_figure_with_the_name_of_the_training_is_quiet_otherwise():
     other = named("val_loss", "", site=Site("train.py", 34))
     assert kept_by_name(named(), other, named(value=0.4)) == []
     assert kept_by_name(named(), named(value=0.4), how="crashed") == []
+    assert kept_by_name(named(), named(value=0.4), times=0) == []

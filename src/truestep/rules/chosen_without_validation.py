@@ -63,7 +63,8 @@ class ChosenWithoutValidation(Rule):
     evaluations, the least loss of the training, and never that of the validation beside it. The same is reported for a
     branch that compares a figure with the name of the training, such as ``train_loss < best_loss``, and keeps weights
     at least twice, if a loss of a validation with another value is beside it: for accuracies likewise. Not reported if
-    the best value has the name of the training, too, or if another branch keeps weights.
+    the best value has the name of the training, too, if another branch keeps weights, if weights are loaded again
+    where the figure is worse than the best one, and for training samples that are drawn for each step.
 
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
@@ -183,7 +184,8 @@ class ChosenWithoutValidation(Rule):
         choice.samples |= before
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        for read in self._by_training if event.how in ("finished", "exited") else ():
+        memorised = event.how in ("finished", "exited") and run.samples.repeats > 1  # not of samples drawn each time
+        for read in self._by_training if memorised else ():
             self.report(
                 read.site,
                 f"the best weights are chosen by `{read.by}`, and `{read.beside}` is not compared",
@@ -193,7 +195,7 @@ class ChosenWithoutValidation(Rule):
                 cost="the weights that have memorised most are kept",
                 unit="choices",
             )
-        if event.how in ("finished", "exited") and not self._drafts:
+        if memorised and not self._drafts:
             self._by_name(run)
         for chosen in self._numbers if event.how == "finished" else ():
             self.report(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from truestep.events import Event, OptimizerStepped, ResultCompared, RunEnded, Site
+from truestep.events import BackwardEnded, Event, GradientsTaken, OptimizerStepped, ResultCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
@@ -83,7 +83,8 @@ class PredictionsWorseThanChance(Rule):
     Known false alarms
     ------------------
     Evaluations of few groups of samples that are alike. Not reported: models that are right at another line, such as
-    those that are attacked on purpose, evaluations of inputs with gradients, and those before step 20.
+    those that are attacked on purpose, evaluations of inputs with gradients, those after a backward pass without a
+    step, as of adversarial examples, and those before step 20.
 
     References
     ----------
@@ -96,22 +97,29 @@ class PredictionsWorseThanChance(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "loss"
-    watches = (ResultCompared, OptimizerStepped)
+    watches = (ResultCompared, OptimizerStepped, BackwardEnded, GradientsTaken)
     needs = (ResultCompared, ENDED)
     asks = "predictions are better than guesses"
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: dict[tuple[int, Site | None], _Line] = {}
+        self._attacked = False
+        """True after a backward pass without a step, as for inputs that are changed to be taken for another class."""
 
     def unobserved(self, run: Progress) -> str:
         enough = any(line.count >= _LEAST for line in self._lines.values())
         return super().unobserved(run) or ("" if enough else "no predicted classes that are compared with targets")
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, ResultCompared) and event.equal is not None and run.step >= _LEAST_STEPS:
-            line = self._lines.setdefault((event.model, event.site), _Line(event))
-            line.add(event, run.step)
+        match event:
+            case BackwardEnded() | GradientsTaken():
+                self._attacked = True
+            case OptimizerStepped():
+                self._attacked = False
+            case ResultCompared(equal=int()) if run.step >= _LEAST_STEPS and not self._attacked:
+                line = self._lines.setdefault((event.model, event.site), _Line(event))
+                line.add(event, run.step)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited"):

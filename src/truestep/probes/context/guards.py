@@ -40,6 +40,8 @@ class Guard:
     """Whether the branch calls a function that keeps weights."""
     owner: str = ""
     """Class with the branch."""
+    returns: bool = False
+    """Whether another branch by the best figure loads weights: those that are kept are to return to."""
 
 
 def guard_at(path: str, line: int) -> Guard | None:
@@ -56,14 +58,15 @@ def guarded_losses(path: str) -> frozenset[str]:
 def of_validation(guard: Guard, names: Iterable[str]) -> list[str]:
     """Return the variables with the figure of a validation, beside a guard that compares one of the training.
 
-    There are none for a guard with a best value that has the name of the training, too: it is meant.
+    There are none for a guard with a best value that has the name of the training, too, or that keeps weights to return
+    to after a spike: it is meant.
 
     >>> guard = Guard("train_loss", True, False, False, Site("", 0), "best_loss")
     >>> of_validation(guard, ["loss", "val_loss", "val_acc", "test_loss", "best_val_loss", "train_val_loss"])
     ['val_loss']
     """
     words = _words(guard.name)
-    if not words & _TRAINING or words & _VALIDATION or _words(guard.best) & _TRAINING:
+    if not words & _TRAINING or words & _VALIDATION or _words(guard.best) & _TRAINING or guard.returns:
         return []
     known = [(name, _words(name)) for name in names]
     alike = [kind for kind in (_LOSSES, _SHARES) if words & kind]
@@ -80,6 +83,7 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
     found: list[tuple[int, int, Guard]] = []
     tree = source.parsed(path) or ast.Module([], [])
     classes = [one for one in source.walk(tree) if isinstance(one, ast.ClassDef)]
+    returns = {best for node in source.walk(tree) if isinstance(node, ast.If) for best in _returning(node)}
     for node in source.walk(tree):
         compared = _compared(node.test) if isinstance(node, ast.If) else None
         if compared is None or not isinstance(node, ast.If):
@@ -92,7 +96,7 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
                 owners = [one.name for one in classes if one.lineno <= node.lineno <= (one.end_lineno or 0)]
                 guard = Guard(
                     figure, loss and not share, share and not loss, direction, place,
-                    best, any(map(_keeps, branch)), owners[-1] if owners else "",
+                    best, any(map(_keeps, branch)), owners[-1] if owners else "", best in returns,
                 )  # fmt: skip
                 found.append((branch[0].lineno, branch[-1].end_lineno or 0, guard))
     return tuple(sorted(found, key=lambda one: (one[0], -one[1])))
@@ -118,6 +122,13 @@ def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
     if not isinstance(left, ast.Name) or _best(left) or not best:
         return None
     return left.id, best, greater, compare
+
+
+def _returning(node: ast.If) -> list[str]:
+    """Return the best figures that a branch which loads weights is taken by."""
+    if not any("load_state_dict" in ast.unparse(one) for one in node.body):
+        return []
+    return [_best(one) for one in ast.walk(node.test) if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)]
 
 
 def _assigns(branch: list[ast.stmt], target: str) -> bool:

@@ -109,9 +109,9 @@ class Choices:
 
 
 def _is_choice(guard: Guard) -> bool:
-    """Return True for a branch that keeps weights, or that an object with a count may stop by, for smaller figures."""
+    """Return True for a branch that keeps weights, for smaller figures, and not to return to them after a spike."""
     words = _words(guard.best)
-    return not guard.greater and words.isdisjoint(_TRAINING) and guard.keeps
+    return not guard.greater and words.isdisjoint(_TRAINING) and guard.keeps and not guard.returns
 
 
 def _follows(best: list[float], values: list[float], greater: bool) -> bool:
