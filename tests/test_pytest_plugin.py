@@ -128,6 +128,7 @@ def test_tests_without_the_mark_are_not_supervised(run):
     done.stdout.fnmatch_lines(["truestep: 1 test supervised, 0 with findings"])
 
 
+@pytest.mark.program
 def test_the_option_supervises_all_tests_but_those_that_refuse(run):
     code = """
         import unittest
@@ -159,6 +160,7 @@ def test_the_option_supervises_all_tests_but_those_that_refuse(run):
     done.stdout.no_fnmatch_line("truestep:*")
 
 
+@pytest.mark.program
 def test_marks_choose_what_fails(run):
     done = run(
         """
@@ -206,6 +208,7 @@ def test_marks_choose_what_fails(run):
     }, "\n".join(done.outlines)
 
 
+@pytest.mark.program
 def test_confidence_and_severity_are_bounds(run):
     done = run(
         """
@@ -310,6 +313,7 @@ def test_objects_of_fixtures_are_observed(run):
     done.stdout.fnmatch_lines(["error?scheduler-never-stepped?*`schedule` was never stepped*"])
 
 
+@pytest.mark.program
 def test_the_own_failure_of_a_test_stays_first(run):
     code = """
         @pytest.mark.truestep
@@ -465,6 +469,7 @@ print({name for name in set(sys.modules) - before if "." not in name or name.sta
     assert eval(done.stdout) == {"truestep", "truestep.pytest_plugin"}
 
 
+@pytest.mark.program
 def test_the_suite_of_a_project_without_torch_does_not_import_it(pytester):
     pytester.makepyfile(
         """

@@ -106,6 +106,7 @@ def test_run_passes_its_options(tmp_path, write):
     assert [verdict["rule"] for verdict in done["report"]["verdicts"]] == ["missing-zero-grad"]
 
 
+@pytest.mark.program
 def test_a_crash_is_a_result_with_its_post_mortem(tmp_path, write):
     write("train.py", LOOP + "model(torch.randn(8, 4))")
     done = only(tmp_path, "run", script="train.py")
@@ -114,6 +115,7 @@ def test_a_crash_is_a_result_with_its_post_mortem(tmp_path, write):
     assert "RuntimeError" in done["errors"]
 
 
+@pytest.mark.program
 def test_check_and_explain_answer(tmp_path, write):
     done = only(tmp_path, "check", script="train.py")
     assert done["ended"] == "finished"
@@ -152,6 +154,7 @@ def hang(monkeypatch, tmp_path, write):
     return hang
 
 
+@pytest.mark.program
 def test_a_script_that_hangs_is_interrupted_and_reported_on(tmp_path, hang):
     hang("raise", grace_s=60)
     done = only(tmp_path, "run", script="train.py", seconds=40)
@@ -161,6 +164,7 @@ def test_a_script_that_hangs_is_interrupted_and_reported_on(tmp_path, hang):
     assert done["output"] == "first line\nlast line\n"  # written at the end of the interpreter
 
 
+@pytest.mark.program
 def test_a_script_that_ignores_interrupts_is_killed_and_its_findings_stay(tmp_path, hang):
     hang("pass", grace_s=0.5)
     done = only(tmp_path, "run", script="train.py", seconds=40)
@@ -200,6 +204,7 @@ def gone(file):
     return False
 
 
+@pytest.mark.program
 def test_a_script_outside_the_folder_is_refused(tmp_path, write):
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -214,6 +219,7 @@ def test_a_script_outside_the_folder_is_refused(tmp_path, write):
     assert only(tmp_path, "run", script="../train.py", folder="inside")["exit_code"] == 0
 
 
+@pytest.mark.program
 def test_mistakes_of_a_call_are_explained(tmp_path, write):
     text = refused(tmp_path, "run", script="trian.py")
     assert "NoSuchScript" in text

@@ -59,10 +59,12 @@ def test_json_on_this_machine_is_as_its_schema_says(here):
     Draft202012Validator(SCHEMA).validate(json.loads(here.stdout))
 
 
+@pytest.mark.program
 def test_the_process_itself_imports_no_torch(here):
     assert here.stderr == "torch imported: False"
 
 
+@pytest.mark.program
 def test_what_it_says_of_this_machine_is_true(here):
     import torch
 
@@ -78,6 +80,7 @@ def test_what_it_says_of_this_machine_is_true(here):
     assert told["ready"] == (here.returncode == 0) == (not [one for one in told["advice"] if one["level"] == "problem"])
 
 
+@pytest.mark.program
 @pytest.mark.skipif(sys.platform != "linux" or os.cpu_count() == 1, reason="needs affinity and two processors")
 def test_a_process_on_one_processor_is_reported(here):
     told = json.loads(here.stdout)
@@ -112,6 +115,7 @@ def test_no_rows_are_wider_than_80_but_those_with_paths_and_commands(without_tor
     assert not [row for row in rows if len(row) > 80 and "/" not in row and "$ " not in row]
 
 
+@pytest.mark.program
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_folder_that_refuses_is_a_problem():
     done = doctor("/proc", before=WITHOUT_TORCH)

@@ -42,6 +42,7 @@ def truestep(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
 
 
+@pytest.mark.program
 def test_page_has_all_sections_and_no_colours_in_a_pipe():
     done = truestep("explain", "missing-zero-grad")
     assert done.returncode == 0
@@ -58,6 +59,7 @@ def test_every_page_can_be_shown(id, capsys):
     assert all(len(line) <= 100 or "https://" in line or line.startswith("    ") for line in lines)
 
 
+@pytest.mark.program
 def test_unknown_rule_is_said_without_a_traceback():
     done = truestep("explain", "missing-zero-gard")
     assert done.returncode == 2
@@ -122,6 +124,7 @@ def test_uses_without_a_meaning_are_errors(words, options):
         explain.explain(words, **options)
 
 
+@pytest.mark.program
 def test_pages_need_no_torch():
     code = (
         "import sys; sys.modules['torch'] = None\nfrom truestep.cli import main\nmain(['explain', 'missing-zero-grad'])"

@@ -110,6 +110,7 @@ def test_wrong_use_is_explained(folder, capsys, options, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.program
 def test_a_run_exports_its_current_weights(tmp_path, capsys):
     with Run(out=tmp_path / "run", seed=1, max_epochs=1, device="cpu", progress=False) as run:
         loader = run.loader(data.tensors(torch.randn(12, 4), torch.randn(12, 1)), batch_size=5)

@@ -272,6 +272,7 @@ def test_missing_record_is_an_error(project):
     assert lint("--record", "record") == 2
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_command_needs_no_torch(project):
     code = "import sys; sys.modules['torch'] = None; from truestep.cli import main; main(['lint', '--no-cache'])"

@@ -12,6 +12,7 @@ import tty
 
 import pytest
 from terminals import Seen, played, set_size
+from tiers import only
 
 from truestep.cli.live import status_line
 from truestep.cli.live.drawer import Screen, follow
@@ -164,7 +165,7 @@ def test_the_last_message_is_drawn_and_the_end_of_messages_gives_the_row_back(te
     assert drawn < 50
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", only(["kill"], ENDS))
 def test_the_terminal_is_as_before_at_any_end(end, tmp_path):
     code, status = ENDS[end]
     ended = played([sys.executable, "-c", DRAWN.format(end=code)], tmp_path)
@@ -177,6 +178,7 @@ def test_the_terminal_is_as_before_at_any_end(end, tmp_path):
     assert end != "wait for children" or "no child" in ended.seen.rows
 
 
+@pytest.mark.program
 def test_ctrl_c_ends_the_script_and_not_the_drawing_before_it(tmp_path):
     # "ready" is printed inside of `try`: an interrupt before it would end the script without its `finally`
     end = "try:\n    print('ready', flush=True); time.sleep(60)\nfinally:\n    line.end(); print('ended')"

@@ -69,6 +69,7 @@ def test_the_page_of_a_record(record):
     assert "30 backward passes, 30 used, 29 used again by later steps" in html
 
 
+@pytest.mark.program
 def test_the_page_at_the_end_of_the_run_is_that_of_its_record(record):
     truestep(record, "report", "runs/a")
     live, replayed = ((record / name).read_text("utf-8") for name in ("live/page.html", "runs/a/report.html"))
@@ -123,6 +124,7 @@ def test_a_script_without_torch_has_a_page(tmp_path):
     assert "the script never imported torch" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("arguments", [["report", "runs/a"], ["run", "--report", "page.html", "train.py"]])
 def test_without_jinja2_nothing_is_begun(record, arguments):
     done = truestep(record, *arguments, without=["jinja2"])

@@ -26,6 +26,7 @@ def test_every_rule_is_listed_with_what_it_finds():
     assert f"{len(all_rules())} rules" in done.stdout
 
 
+@pytest.mark.program
 def test_json_lists_the_catalogue():
     listed = json.loads(truestep("rules", "--format", "json").stdout)
     assert [rule["id"] for rule in listed] == list(all_rules())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import warm
+from tiers import only
 
 PYTHON = [sys.executable]
 TRUESTEP = [sys.executable, "-m", "truestep", "run"]
@@ -276,7 +277,13 @@ COLD = {
 """Scripts that notice most of the start of a process, and of its end."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.cold] * (name in COLD)) for name in SCRIPTS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.cold] * (name in COLD) + [pytest.mark.program] * (place % 3 > 0))
+        for place, name in enumerate(SCRIPTS)
+    ],
+)
 def test_script_is_as_under_python(name: str, tmp_path: Path) -> None:
     write(tmp_path, SCRIPTS[name])
     plain, watched = both(tmp_path, "train.py", "--steps", "3", "--", "-m", text="line\nrest")
@@ -286,7 +293,7 @@ def test_script_is_as_under_python(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", only(["fork"], ["fork", "spawn", "forkserver"]))
 def test_workers_find_the_functions_of_main(method: str, tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -349,6 +356,7 @@ def test_path_is_as_under_python(path: str, tmp_path: Path) -> None:
     assert watched == plain
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_safe_path_is_kept(tmp_path: Path) -> None:
     write(tmp_path, "import sys; print(sys.path)")
@@ -368,6 +376,7 @@ def test_encoding_cookie(tmp_path: Path) -> None:
     assert plain[1] == "1\n"
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_module_beside_the_script_wins_over_ours(tmp_path: Path) -> None:
     write(tmp_path, "import click, typer.inner; print(click.__file__, typer.inner.X)")
@@ -391,8 +400,8 @@ WAITS = """
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("how", [[], ["-m"]])
+@pytest.mark.parametrize("number", only([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
+@pytest.mark.parametrize("how", only([[]], [[], ["-m"]]))
 def test_signal_ends_the_process_as_under_python(number: signal.Signals, how: list[str], tmp_path: Path) -> None:
     write(tmp_path, WAITS)
     name = "train" if how else "train.py"
@@ -409,6 +418,7 @@ def test_signal_ends_the_process_as_under_python(number: signal.Signals, how: li
     assert results[1] == results[2] == results[0]
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_interrupt_while_threads_are_awaited(tmp_path: Path) -> None:
     write(

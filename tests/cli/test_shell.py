@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tiers import few
 
 from truestep.cli.shell import completion
 from truestep.experiments.changes import REMEDIES
@@ -34,23 +35,23 @@ def completed(*words, cwd=None, shell="bash"):
     return done.stdout.split("\n")[:-1]
 
 
+COMPLETED = [
+    (["ru"], ["run", "runs", "rules"]),
+    (["explain", "missing-zero"], ["missing-zero-grad"]),
+    (["explain", "graph-fr"], ["graph-freed"]),
+    (["run", "--ignore", "nan-or-inf,missing-zero"], ["nan-or-inf,missing-zero-grad"]),
+    (["run", "--fail-on", "w"], ["warning"]),
+    (["run", "--color", "al"], ["always"]),
+    (["prove", "--rule", "missing-zero"], ["missing-zero-grad"]),
+    (["tune", "--only", "compile,tf"], ["compile,tf32"]),
+    (["new", "t"], ["table", "text", "tokens"]),
+    (["exercise", "long"], ["long-memory"]),
+    (["run", "train.py", "--epo"], [""]),
+]
+
+
 @cold
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["ru"], ["run", "runs", "rules"]),
-        (["explain", "missing-zero"], ["missing-zero-grad"]),
-        (["explain", "graph-fr"], ["graph-freed"]),
-        (["run", "--ignore", "nan-or-inf,missing-zero"], ["nan-or-inf,missing-zero-grad"]),
-        (["run", "--fail-on", "w"], ["warning"]),
-        (["run", "--color", "al"], ["always"]),
-        (["prove", "--rule", "missing-zero"], ["missing-zero-grad"]),
-        (["tune", "--only", "compile,tf"], ["compile,tf32"]),
-        (["new", "t"], ["table", "text", "tokens"]),
-        (["exercise", "long"], ["long-memory"]),
-        (["run", "train.py", "--epo"], [""]),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), few(4, COMPLETED))
 def test_words_are_completed_without_torch(words, expected):
     assert completed(*words) == expected
 

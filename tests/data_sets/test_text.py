@@ -210,6 +210,7 @@ def test_describe_and_moving(reviews):
     assert len(part) == 2
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not (DATA / "rt-polarity").is_dir(), reason="no rt-polarity in TRUESTEP_DATA")
 def test_movie_reviews_are_read_whole():
     made = data.text(DATA / "rt-polarity")

@@ -98,6 +98,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]
     return parts, numbers(out)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("strategy", "ranks"), [("fsdp", 2), ("fsdp", 1), pytest.param("fsdp", 4, marks=pytest.mark.slow), ("ddp", 2)]
 )
@@ -124,6 +125,7 @@ def test_a_run_with_whole_models_goes_on_with_parts(tmp_path: Path) -> None:
     assert numbers(out) == pytest.approx(numbers(whole), abs=1e-5)
 
 
+@pytest.mark.program
 def test_the_weights_of_a_checkpoint_have_plain_keys_and_shapes(stopped: tuple[Path, list[float]]) -> None:
     from safetensors.torch import load_file
 
@@ -137,6 +139,7 @@ def test_the_weights_of_a_checkpoint_have_plain_keys_and_shapes(stopped: tuple[P
     }
 
 
+@pytest.mark.program
 def test_each_rank_writes_its_rows_of_the_moments(stopped: tuple[Path, list[float]]) -> None:
     from safetensors.torch import load_file
 

@@ -72,6 +72,7 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "rec").iterdir()) == ["rank-0.jsonl", "rank-1.jsonl"]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "arguments",
     [

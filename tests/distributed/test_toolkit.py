@@ -88,6 +88,7 @@ def test_torchrun_starts_a_run(tmp_path: Path) -> None:
     assert "reducer" not in err
 
 
+@pytest.mark.program
 def test_a_second_run_in_the_folder_is_refused_once(tmp_path: Path) -> None:
     assert run_resumed(tmp_path)[0] == 0
     program = tmp_path / "again.py"

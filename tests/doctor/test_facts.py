@@ -269,6 +269,7 @@ class TestTorch:
         stand_in(tmp_path, monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
         assert ask()[0].failure == "the process died of SIGILL when it was imported"
 
+    @pytest.mark.program
     def test_that_hangs_after_its_first_answer(self, tmp_path, monkeypatch):
         stand_in(tmp_path, monkeypatch, "__version__ = '2.9.0'")
         (tmp_path / "torch" / "multiprocessing.py").write_text("import time; time.sleep(60)")
@@ -390,6 +391,7 @@ class TestAccelerators:
 
         assert inside_torch._failure(Stand(torch, ones=refuse), "cuda") == "CUDA error: no kernel image"
 
+    @pytest.mark.program
     def test_switches_are_as_they_were(self):
         import torch
 

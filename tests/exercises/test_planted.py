@@ -25,6 +25,7 @@ def judged(name, text, tmp_path, seconds=judging.LIMIT_S):
     return judge_script(PLANTED[name], path, seconds)
 
 
+@pytest.mark.program
 @each
 def test_the_failure_is_found_and_its_harm_shows(name, tmp_path):
     judgement = judged(name, PLANTED[name].text(), tmp_path)
@@ -58,11 +59,13 @@ def test_the_page_names_every_exercise():
     assert not [name for name in exercises() if f"`{name}`" not in page]
 
 
+@pytest.mark.program
 def test_an_unrelated_edit_does_not_pass(tmp_path):
     text = PLANTED["sorted-desk"].text()
     assert judged("sorted-desk", text.replace("lr=0.1", "lr=0.02"), tmp_path).answer is Answer.STILL_THERE
 
 
+@pytest.mark.program
 def test_a_comment_that_allows_the_failure_does_not_pass(tmp_path):
     text = PLANTED["sorted-desk"].text()
     line = next(line for line in text.splitlines() if line.startswith("train_loader"))

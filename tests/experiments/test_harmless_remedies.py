@@ -516,7 +516,13 @@ SLOW = {
 
 
 @pytest.mark.parametrize(
-    "program", [pytest.param(program, marks=[pytest.mark.slow] * (program in SLOW)) for program in PROGRAMS]
+    "program",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (name in SLOW) + [pytest.mark.program] * (place % 3 > 0 or name in WORKERS)
+        )
+        for place, name in enumerate(PROGRAMS)
+    ],
 )
 def test_healthy_programs_are_left_as_they_are(program):
     alone = losses(program)

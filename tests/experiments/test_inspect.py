@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from rich.console import Console
+from tiers import few
 
 from truestep.errors import NoExperiment
 from truestep.experiments.inspect.inspect import LayerFacts, ModelFacts, ParameterFacts, inspect
@@ -394,6 +395,7 @@ def test_both_steps_of_a_gan_are_one_with_the_gradients_that_were_used(folder):
     assert of_g.cuts == ()
 
 
+@pytest.mark.program
 def test_a_model_without_gradients_and_terms_in_a_dict(folder):
     found = seen(folder, TEACHER)
     (loss,) = found.losses
@@ -407,6 +409,7 @@ def test_a_model_without_gradients_and_terms_in_a_dict(folder):
     assert [line.split()[0] for line in lines if "1 layer called" in line] == ["student", "teacher"]
 
 
+@pytest.mark.program
 def test_a_recurrent_cell_is_one_row_with_its_calls(folder):
     (model,) = seen(folder, RNN).models
     cell = next(layer for layer in model.layers if layer.name == "cell")
@@ -446,16 +449,19 @@ def test_nan_has_its_origin_and_is_null_in_json(folder):
     assert made["models"][0]["layers"][0]["finite"] is False
 
 
+WITHOUT_A_STEP = [
+    ("import torch; torch.zeros(3)", "the script finished without training"),
+    (
+        "import torch\nw = torch.ones(1, requires_grad=True)\ntorch.optim.SGD([w], 0.1)\n(2 * w).backward()",
+        "no optimizer of torch took a step, although losses were backpropagated",
+    ),
+    ("import torch\nraise ValueError('x')", "the script crashed before its first step"),
+]
+
+
 @pytest.mark.parametrize(
     ("program", "happened"),
-    [
-        ("import torch; torch.zeros(3)", "the script finished without training"),
-        (
-            "import torch\nw = torch.ones(1, requires_grad=True)\ntorch.optim.SGD([w], 0.1)\n(2 * w).backward()",
-            "no optimizer of torch took a step, although losses were backpropagated",
-        ),
-        ("import torch\nraise ValueError('x')", "the script crashed before its first step"),
-    ],
+    few(3, WITHOUT_A_STEP),
     ids=["no training", "no step", "crash"],
 )
 def test_a_script_without_a_step_has_no_result(folder, program, happened):
@@ -563,6 +569,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.program
 def test_a_model_is_seen_with_its_own_parameters_also_after_a_transform(folder):
     (model,) = seen(folder, PER_SAMPLE).models
     assert [layer.output for layer in model.layers] == ["(8, 1)", "(8, 8)", "(8, 8)", "(8, 1)"]

@@ -119,6 +119,7 @@ def test_a_module_runs_from_its_folder(folder):
     assert (outcome.how, outcome.steps) == ("stopped", 20), outcome.said
 
 
+@pytest.mark.program
 def test_a_script_that_writes_elsewhere_is_stopped_with_its_reason(folder, tmp_path):
     if "kernel" not in _guards():
         pytest.skip("this kernel has no Landlock")
@@ -134,6 +135,7 @@ def _guards():
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.program
 def test_a_script_without_loader_or_steps_is_refused(folder):
     (folder / "none.py").write_text("import torch\nprint('hello')\n")
     with pytest.raises(NoExperiment, match="without training") as refused:
@@ -188,6 +190,7 @@ def test_a_script_over_its_limit_is_ended_with_all_its_processes(folder):
     assert _is_gone(int(outcome.said.split()[-1]))
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("number", "command"),
     [

@@ -351,6 +351,7 @@ def looked_at(body, tmp_path):
         return instrument.results("stopped")
 
 
+@pytest.mark.program
 def test_what_a_model_does_in_evaluation_is_no_part_of_its_time_in_training(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -40,6 +40,7 @@ def test_a_script_that_saves_everything_is_exact_at_the_step_it_is_killed_in(fol
     assert sorted(path.name for path in folder.iterdir()) == ["resumable.py", "resumed_run.py"]
 
 
+@pytest.mark.program
 def test_the_command_names_the_state_of_the_optimizer(folder, capfd, monkeypatch):
     options = ("--kills", "1", "--format", "json", "--steps", "20", "--picture", "loss.svg")
     done = called(capfd, monkeypatch, "verify-resume", *options, "resumable.py", "--forget", "optimizer")
@@ -146,6 +147,7 @@ def test_runs_that_differ_without_a_kill_are_not_judged(folder):
     assert trial.note.startswith("two uninterrupted runs differ already at step 5")
 
 
+@pytest.mark.program
 def test_a_step_that_there_is_not_is_refused_and_so_is_a_script_that_does_not_train(folder):
     (folder / "train.py").write_text("import torch\nprint('nothing to do')\n")
     with pytest.raises(NoExperiment, match="the script took no steps"):

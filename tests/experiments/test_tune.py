@@ -72,6 +72,7 @@ def test_what_is_tried_is_what_was_asked_for():
         chosen(["fast"], [])
 
 
+@pytest.mark.program
 def test_two_variants_take_their_steps_in_turns(folder):
     plain, other = Variant("as it is"), Variant("again", (("nothing", {}),))
     pair = take_turns(bench(folder, "0", "100000"), plain, other, TurnPlan(3, 2, 6))

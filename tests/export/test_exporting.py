@@ -37,6 +37,7 @@ def batches(count=2, size=6):
     return [(torch.randn(size, 4), torch.zeros(size)) for _ in range(count)]
 
 
+@pytest.mark.program
 def test_a_graph_runs_in_a_fresh_process(tmp_path):
     model = Net().train()
     model.norm.running_mean.normal_()

@@ -188,6 +188,7 @@ class Healthy(nn.Module):
         return result
 
 
+@pytest.mark.program
 def test_layers_of_torch_are_exported_in_eval_mode_and_restored():
     model = Healthy()
     model.norm.eval()
@@ -234,6 +235,7 @@ class Attending(nn.Module):
         return self.layer(self.word(tokens), src_mask=later, is_causal=True)
 
 
+@pytest.mark.program
 def test_a_transformer_accepts_one_sample_and_one_token():
     model = Attending()
     module = trace(model, *(torch.randint(0, 9, (4, length)) for length in (5, 7))).program.module()

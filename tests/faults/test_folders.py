@@ -78,6 +78,7 @@ def test_a_read_only_run_can_be_read(tmp_path, read_only):
     assert find(tmp_path).step == 1
 
 
+@pytest.mark.program
 def test_a_second_run_in_a_folder_names_the_one_that_has_it(tmp_path):
     with FolderLock(tmp_path):
         done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -73,6 +73,7 @@ def alike(text):
     return " ".join(re.sub(r"\d[\d,.]*", "#", text).split())
 
 
+@pytest.mark.program
 def test_the_accident_is_found_as_the_pages_and_the_picture_show(tmp_path):
     found = report(ACCIDENT, tmp_path, "--record", str(tmp_path / "record"))
     assert [finding["rule"] for finding in found["findings"]] == ["missing-zero-grad"]

@@ -223,6 +223,7 @@ def test_extras_named_in_texts_are_there():
     assert named <= set(PROJECT["optional-dependencies"]) | {""}
 
 
+@pytest.mark.program
 def test_every_import_of_the_package_is_in_an_extra():
     imported = set()
     for path in (ROOT / "src" / "truestep").rglob("*.py"):

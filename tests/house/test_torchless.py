@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from tiers import few
 
 pytestmark = pytest.mark.cold
 
@@ -42,20 +43,20 @@ def test_the_block_holds():
     assert "No module named 'torch'" in without_torch("import torch").stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--help"], "explain"),
-        (["run", "--help"], "--fail-on"),
-        (["repeat", "--help"], "--runs"),
-        (["verify-resume", "--help"], "--kills"),
-        (["explain", "missing-zero-grad"], "zero_grad()"),
-        (["explain", "loss", "is", "nan"], "nan-or-inf"),
-        (["rules"], "missing-zero-grad"),
-        (["rules", "--format", "json"], '"missing-zero-grad"'),
-        (["lint", "--no-cache", __file__], "no failure found in 1 file"),
-    ],
-)
+COMMANDS = [
+    (["--help"], "explain"),
+    (["run", "--help"], "--fail-on"),
+    (["repeat", "--help"], "--runs"),
+    (["verify-resume", "--help"], "--kills"),
+    (["explain", "missing-zero-grad"], "zero_grad()"),
+    (["explain", "loss", "is", "nan"], "nan-or-inf"),
+    (["rules"], "missing-zero-grad"),
+    (["rules", "--format", "json"], '"missing-zero-grad"'),
+    (["lint", "--no-cache", __file__], "no failure found in 1 file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), few(4, COMMANDS))
 def test_command_works(arguments, said):
     done = truestep(*arguments)
     assert done.returncode == 0, done.stderr
@@ -92,6 +93,7 @@ for name in NAMES:
 """
 
 
+@pytest.mark.program
 def test_the_toolkit_says_what_is_missing():
     names = ["Run", "EMA", "Mean", "Loader", "freeze", "load_weights", "parameter_groups", "data.csv", "data.idx"]
     names += ["data.tensors", "data.text", "data.tokens", "data.images", "debugging.profile", "debugging.inspect"]

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from planted import in_turns, plant, reached
+from tiers import few
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
@@ -44,6 +45,8 @@ OTHERS = ["failing", "loader_workers", "own_hooks", "rnn_dropout", "two_models"]
 SLOW = OTHERS[1:]
 """Part of `make test-all`: the checks have little to do in them."""
 SKIPPED = {"side_effects"}
+SHORTEST = "side_effects"
+"""Part of `make test`, the others of `make programs`."""
 
 
 def python(script: Path, *options: str) -> tuple[int, str, str]:
@@ -62,7 +65,11 @@ def watched(script: Path, folder: Path) -> tuple[tuple[int, str, str], dict[str,
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in [*OTHERS, *CHECKED]]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW) + [pytest.mark.program] * (name != SHORTEST))
+        for name in [*OTHERS, *CHECKED]
+    ],
 )
 def test_a_program_is_bit_identical(name: str, tmp_path: Path) -> None:
     script = (SCRIPTS if name in OTHERS else SCRIPTS / "active") / f"{name}.py"
@@ -203,10 +210,7 @@ def called() -> frozenset[str]:
 MODULES = sorted({name.partition(":")[0] for name in internals()})
 
 
-@pytest.mark.parametrize(
-    "module",
-    [pytest.param(module, marks=[pytest.mark.program] * (place % 2)) for place, module in enumerate(MODULES)],
-)
+@pytest.mark.parametrize("module", few(6, MODULES))
 def test_internals_that_raise_once_never_reach_the_program(module: str) -> None:
     """Those of a file in one run, and in the next those that were not reached because an earlier one raised."""
     in_turns([name for name in called() if name.partition(":")[0] == module], functools.partial(fail, once=True))

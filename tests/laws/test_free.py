@@ -303,6 +303,7 @@ def grown(program: Callable[[random.Random], Iterator[None]], warm: int, more: i
         return first, held(session), sum(trace.size for trace in taken.traces)
 
 
+@pytest.mark.program
 @pytest.mark.skipif(sys.gettrace() is not None, reason="tracing keeps frames alive")
 @pytest.mark.parametrize(("steps", "sampled"), [(4_900, 5), pytest.param(18_900, 19, marks=pytest.mark.slow)])
 def test_memory_is_constant_over_thousands_of_steps(steps: int, sampled: int) -> None:
@@ -354,6 +355,7 @@ def test_losses_made_in_every_step_are_no_models() -> None:
         assert len(session._scene.numbers._known["model"]) <= 260
 
 
+@pytest.mark.program
 def test_repeated_step_enters_few_functions():
     """Counted, since other programs affect a time: 24.2 and 32.1 when this was written, sampled steps included."""
     for clipped, most in ((False, 27), (True, 35)):

@@ -17,6 +17,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from planted import MOST_AT_ONCE, Planted, in_turns, plant
+from tiers import few
 from torch import nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -398,6 +399,7 @@ def reached(program: Callable[[], list[object]]) -> frozenset[str]:
     return planted.reached(internals(), run)
 
 
+@pytest.mark.program
 def test_the_programs_reach_most_internals() -> None:
     both = frozenset().union(*map(reached, PROGRAMS))
     assert len(both) >= 0.82 * len([name for name in internals() if ":Coast." not in name])
@@ -486,7 +488,7 @@ def fail_rules(rules: Collection[str], patch: pytest.MonkeyPatch) -> None:
     assert Outcome.CLEAR in others
 
 
-@pytest.mark.parametrize("first", range(0, len(all_rules()), RULES_AT_ONCE))
+@pytest.mark.parametrize("first", few(3, range(0, len(all_rules()), RULES_AT_ONCE)))
 def test_rules_that_raise_are_not_observed(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_rules(sorted(all_rules())[first : first + RULES_AT_ONCE], monkeypatch)
 

@@ -240,7 +240,7 @@ def _failed_probe() -> None:
     "use",
     [
         _raises, _interrupted, _nested, _entered_twice, _entered_again, _started_and_stopped_twice, _overlapping,
-        _overlapping_three, _failed_probe,
+        pytest.param(_overlapping_three, marks=pytest.mark.program), _failed_probe,
     ],
     ids=lambda use: use.__name__.strip("_"),
 )  # fmt: skip

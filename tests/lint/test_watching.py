@@ -29,6 +29,7 @@ def _save_again_and_again(path, enough):
             return
 
 
+@pytest.mark.program
 def test_a_change_is_checked_and_an_interrupt_ends_it(tmp_path):
     path = tmp_path / "net.py"
     path.write_text("import torch\n", encoding="utf-8")

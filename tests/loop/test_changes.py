@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiers import few
 from torch import nn
 
 from truestep import Run, schedules
@@ -67,7 +68,7 @@ def test_a_run_that_resumes_with_what_it_had_says_nothing(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("changed", "told"),
-    [
+    few(3, [
         ({"lr": 0.5}, ['lr of "optimizer"', "0.1", "0.5", "taken"]),
         ({"make": adamw(betas=(0.8, 0.9))}, ["betas", "(0.8, 0.9)", "taken"]),
         ({"make": adamw(weight_decay=0.3)}, ["weight_decay", "0.3", "taken"]),
@@ -82,7 +83,7 @@ def test_a_run_that_resumes_with_what_it_had_says_nothing(tmp_path, capsys):
         ({"workers": 1}, ['num_workers of "train"', "0", "1", "the batches are the same"]),
         ({"average": True}, ['model "ema"', "new", "begins here"]),
         ({"schedule": cosine}, ['schedule "schedule"', "new", "begins here"]),
-    ],
+    ]),
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::truestep.loop.optim.schedulers.HorizonWarning")
 def test_what_can_be_taken_is_said_in_a_table(tmp_path, capsys, changed, told):
@@ -208,7 +209,7 @@ class TestPhases:
                         rates.append(optimizer.param_groups[0]["lr"])
         return rates, [value.tolist() for value in model.parameters()], [v.tolist() for v in ema.model.parameters()]
 
-    @pytest.mark.parametrize("stops", [(5,), (9,), (10,), (5, 10, 13)])
+    @pytest.mark.parametrize("stops", [(5,), (9,), (10,), pytest.param((5, 10, 13), marks=pytest.mark.program)])
     def test_over_kills(self, tmp_path, stops, capsys):
         whole = self.phases(tmp_path / "whole")
         assert whole[0][-1] == 0.0, "the schedule of the second phase ends with the run"

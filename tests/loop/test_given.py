@@ -6,6 +6,7 @@ import weakref
 
 import pytest
 import torch
+from tiers import few
 from torch import nn
 from torch.utils.data import (
     BatchSampler,
@@ -88,8 +89,12 @@ def train(out, kind, *, via="train", stop_at=None):
     return seen, [p.detach().clone() for p in model.parameters()]
 
 
+BRIEFLY = [pytest.param(kind, marks=[pytest.mark.program] * (kind == "workers")) for kind in MADE]
+"""Those with workers are for `make programs`."""
+
+
 @pytest.mark.parametrize("via", ["train", "loader"])
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", BRIEFLY)
 def test_batches_are_those_of_the_dataloader(kind, via):
     seen, weights = train(None, kind, via=via)
     torch.manual_seed(1)
@@ -107,7 +112,7 @@ def test_batches_are_those_of_the_dataloader(kind, via):
     assert all(map(torch.equal, weights, model.parameters()))
 
 
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", BRIEFLY)
 def test_a_resumed_pass_goes_on_with_the_same_batches(kind, tmp_path):
     straight, weights = train(tmp_path / "straight", kind)
     stopped, _ = train(tmp_path / "run", kind, stop_at=10)
@@ -263,7 +268,7 @@ PASSES = [taken_early, evaluated_within, zipped_with_itself, restarted_when_empt
 
 
 @pytest.mark.parametrize("program", PASSES)
-@pytest.mark.parametrize("stop_at", [5, 8, 11])
+@pytest.mark.parametrize("stop_at", few(3, [5, 8, 11]))
 @pytest.mark.filterwarnings("ignore::truestep.errors.SamplesReadAgain")
 def test_every_pass_over_a_dataloader_is_resumed_in_its_order(program, stop_at, tmp_path):
     straight = program(None, None)

@@ -54,6 +54,7 @@ def saved(out):
     return sorted(int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
 
 
+@pytest.mark.program
 def test_a_run_whose_time_is_over_saves_ends_and_goes_on(tmp_path, capsys):
     whole = train(tmp_path / "whole")
     for step in range(1, 13):

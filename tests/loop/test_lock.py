@@ -34,6 +34,7 @@ def test_a_second_holder_gets_the_name_of_the_first(tmp_path):
             FolderLock(tmp_path)
 
 
+@pytest.mark.program
 def test_a_refused_holder_leaves_the_lock_and_its_text_alone(tmp_path):
     with FolderLock(tmp_path):
         for _ in range(2):

@@ -171,6 +171,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_uploaded_is_not_finished_ther
 # --- a storage that fails ---
 
 
+@pytest.mark.program
 def test_a_request_that_fails_at_any_position_ends_no_training_and_is_made_again(tmp_path, store, requests):
     checkpoints, mirror = opened(tmp_path, store, keep_last=2)
     for step in (1, 2):

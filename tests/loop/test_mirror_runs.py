@@ -248,6 +248,7 @@ def test_a_mirror_needs_a_folder(url):
         Run(mirror=url)
 
 
+@pytest.mark.program
 def test_two_ranks_have_one_mirror(tmp_path):
     from several_ranks import warm_ranks
 

@@ -454,10 +454,7 @@ def outcome(parameters, out):
     return [parameter.detach().clone() for parameter in parameters], lines
 
 
-OFTEN = {
-    two_optimizers_with_schedules, a_closure, generators_of_its_own, epochs_by_hand_that_save_between_loops,
-    an_early_stop, steps_with_a_buffer, a_batch_size_that_grows, two_phases_and_evaluations_inside,
-}  # fmt: skip
+OFTEN = {epochs_by_hand_that_save_between_loops, steps_with_a_buffer}
 """Programs for `make test`; the others are for `make programs`."""
 
 

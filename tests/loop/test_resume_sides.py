@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import pytest
 import torch
+from tiers import few
 from torch import nn
 
 from truestep import Run
@@ -280,7 +281,7 @@ def cut_everywhere(written, tmp_path, places, settings):
     return told
 
 
-@pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)
+@pytest.mark.parametrize("written", few(3, PROGRAMS), ids=lambda written: written.__name__)
 def test_loops_over_several_loaders_go_on_where_they_were_cut_off(written, tmp_path):
     assert cut_everywhere(written, tmp_path, lambda count: [23], {"save_every_n_steps": 2}) == 0
 

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from tiers import only
 from torch import nn
 
 from truestep import Run
@@ -136,7 +137,9 @@ def played(written, out, cuts_at, **settings):
     return [value.tolist() for value in model.parameters()], (out / "metrics.jsonl").read_text()
 
 
-@pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)
+@pytest.mark.parametrize(
+    "written", only([rollouts_in_a_registered_environment], PROGRAMS), ids=lambda written: written.__name__
+)
 def test_what_a_model_computes_before_the_loop_is_the_same_again(written, tmp_path):
     settings = {"asynchronous": written is pseudo_labels}
     whole = played(written, tmp_path / "whole", 0, **settings)
@@ -201,6 +204,7 @@ class Large(Walker):
         super().load_state_dict(state)
 
 
+@pytest.mark.program
 def test_what_cannot_be_done_again_is_said_when_the_checkpoint_is_made(tmp_path):
     def program(run, model, tick):
         walker = run.register("memory", Large())

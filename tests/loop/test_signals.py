@@ -54,11 +54,11 @@ RARELY = ["--save-every", "100"]
 @pytest.mark.parametrize(
     ("when", "signals", "code", "options", "saved"),
     [
-        ("step:7", "TERM", 143, [], 7),
-        ("step:7", "INT", 130, ["--workers", "2"], 7),
-        ("window", "TERM", 143, ["--workers", "2", "--accumulate", "4"], 6),
+        pytest.param("step:7", "TERM", 143, [], 7, marks=pytest.mark.program),
+        pytest.param("step:7", "INT", 130, ["--workers", "2"], 7, marks=pytest.mark.program),
+        pytest.param("window", "TERM", 143, ["--workers", "2", "--accumulate", "4"], 6, marks=pytest.mark.program),
         ("window", "TERM", 143, ["--accumulate", "4"], 6),
-        ("evaluation", "TERM", 143, ["--asynchronous"], 15),
+        pytest.param("evaluation", "TERM", 143, ["--asynchronous"], 15, marks=pytest.mark.program),
     ],
 )
 def test_a_signal_ends_the_step_and_saves(when, signals, code, options, saved, whole, tmp_path):
@@ -73,6 +73,7 @@ def test_a_signal_ends_the_step_and_saves(when, signals, code, options, saved, w
     assert outcome(out) == whole(*RARELY, *options)
 
 
+@pytest.mark.program
 def test_a_second_signal_ends_at_once(tmp_path):
     ended = signalled(tmp_path / "run", "step:7", "INT,INT")
     assert ended.returncode in (

@@ -49,6 +49,7 @@ class Sleepy(Dataset):
         time.sleep(1)
 
 
+@pytest.mark.program
 def test_a_worker_that_does_not_answer_in_time_is_an_error():
     with pytest.raises(WorkerDied, match=r"timed out after 0\.2 seconds"):
         list(Loader(Sleepy(), batch_size=1, num_workers=1, timeout=0.2))
@@ -81,6 +82,7 @@ def test_only_the_main_process_ends_a_worker(handled):
     assert batch.tolist() == [0, 1]
 
 
+@pytest.mark.program
 def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled, monkeypatch):
     monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.2)  # s that torch waits for its end
     others = set(multiprocessing.active_children())
@@ -113,6 +115,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.program
 def test_ctrl_c_goes_to_the_main_process_alone_and_leaves_no_worker():
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, start_new_session=True, timeout=600
@@ -198,6 +201,7 @@ list(Loader(Stuck(), batch_size=1, num_workers=2).epoch(0))
 """
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(signal, "sigtimedwait"), reason="workers wait for nothing but the next request")
 def test_no_worker_outlives_a_killed_program_even_in_the_middle_of_a_sample():
     program = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True)

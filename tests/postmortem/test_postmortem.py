@@ -19,6 +19,8 @@ pytest.importorskip("torch")
 
 PROGRAMS = Path(__file__).with_name("programs")
 DIED = sorted((PROGRAMS / "died").glob("*.py"))
+LONG = {"everything_frozen"}
+"""Part of `make programs`."""
 SILENT = sorted((PROGRAMS / "silent").glob("*.py"))
 _MARK = re.compile(r"# (died: [\w-]+|related)$")
 
@@ -65,7 +67,11 @@ def told(died: PostMortem, path: Path) -> dict[int, str]:
     return found | {died.primary.site.line: f"died: {died.slug}"}
 
 
-@pytest.mark.parametrize("path", DIED, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.program] * (path.stem in LONG)) for path in DIED],
+    ids=lambda path: path.stem,
+)
 def test_a_death_is_explained(path: Path) -> None:
     is_explained(examined(path), path)
 

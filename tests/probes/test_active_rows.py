@@ -195,6 +195,7 @@ class UntouchedSplit(Split):
         self.pristine = x.flip(0) + 1.0
 
 
+@pytest.mark.program
 def test_attributes_that_no_statement_reads_are_unused_parts() -> None:
     assert not of(PartUnused, Split(table()[0]).run("test"))
     (unused,) = of(PartUnused, UntouchedSplit(table()[0]).run("test"))

@@ -5,6 +5,7 @@ import ast
 import numpy as np
 import pytest
 import torch
+from tiers import few
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
@@ -158,25 +159,28 @@ def compared(evaluate, *, classes=0, ignored=-100):
     return {event.how for event in events if isinstance(event, ResultCompared)} - {""}
 
 
+MISTAKEN = [
+    (means_by_samples, "means"),
+    (means_by_data, "means"),
+    (means_in_a_list, "means"),
+    (means_by_items, "means"),
+    (means_by_all_but_one, "means"),
+    (roots_by_samples, "means"),
+    (Meter(), "means"),
+    (first_batch, "first"),
+    (cancelled, "cancelled"),
+    (cancelled_square, "cancelled"),
+    (spread_of_predictions, "spread"),
+    (another_scale, "scale"),
+    (another_scale_in_a_loss, "scale"),
+    (one_object, "itself"),
+    (one_call_twice, "itself"),
+]
+
+
 @pytest.mark.parametrize(
     ("evaluate", "how"),
-    [
-        (means_by_samples, "means"),
-        (means_by_data, "means"),
-        (means_in_a_list, "means"),
-        (means_by_items, "means"),
-        (means_by_all_but_one, "means"),
-        (roots_by_samples, "means"),
-        (Meter(), "means"),
-        (first_batch, "first"),
-        (cancelled, "cancelled"),
-        (cancelled_square, "cancelled"),
-        (spread_of_predictions, "spread"),
-        (another_scale, "scale"),
-        (another_scale_in_a_loss, "scale"),
-        (one_object, "itself"),
-        (one_call_twice, "itself"),
-    ],
+    few(3, MISTAKEN),
     ids=lambda value: getattr(value, "__name__", str(value)[:10]),
 )
 def test_the_mistake_of_a_figure_is_named(evaluate, how):
@@ -409,10 +413,10 @@ def two_draws(model):
 
 @pytest.mark.parametrize(
     "evaluate",
-    [
+    few(3, [
         sums_by_samples, sum_reduction, means_by_batches, over_a_list_of_batches, counted_again, one_sample_at_a_time,
         leaves_under_a_condition, only_batch, only_pair, bias, in_prices, no_number, two_draws,
-    ],
+    ]),
     ids=lambda value: value.__name__,
 )  # fmt: skip
 def test_sound_figures_have_no_mistake(evaluate):

@@ -34,6 +34,7 @@ def named(steps: int, *, follows: float = 0.0, other: type[nn.Module] | None = N
     return [event for event in events if isinstance(event, CopyUnchanged)]
 
 
+@pytest.mark.program
 def test_a_copy_that_keeps_its_values_is_named_with_the_model_that_it_copied() -> None:
     event = named(30)[0]
     assert (event.path, event.equal, event.inside) == ("", True, False)
@@ -43,12 +44,15 @@ def test_a_copy_that_keeps_its_values_is_named_with_the_model_that_it_copied() -
 
 
 @pytest.mark.parametrize(
-    "how", [{"steps": 9}, {"steps": 30, "follows": 0.05}], ids=["few steps", "an average that moves"]
+    "how",
+    [{"steps": 9}, pytest.param({"steps": 30, "follows": 0.05}, marks=pytest.mark.program)],
+    ids=["few steps", "an average that moves"],
 )
 def test_copies_that_are_not_named(how: dict[str, Any]) -> None:
     assert named(**how) == []
 
 
+@pytest.mark.program
 def test_a_model_of_the_same_shapes_with_other_values_is_no_copy() -> None:
     assert not any(event.equal for event in named(30, other=nn.ReLU))
 

@@ -137,6 +137,8 @@ CASES = [
     _module, _function, _sequential_compile, _own_class_compile, _encoder_layer_compile, _inside_and_outside, _export,
     _export_strict, _trace, _script, _fx, _make_fx, _transforms, _copies,
 ]  # fmt: skip
+LONG = [_module, _function, _export_strict]
+"""Part of `make programs`."""
 
 
 def outcome(case: Callable[[], object]) -> tuple[str, object, object]:
@@ -147,7 +149,11 @@ def outcome(case: Callable[[], object]) -> tuple[str, object, object]:
     return repr(result), counters["stats"].get("unique_graphs", 0), dict(counters["graph_break"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.program] * (case in LONG)) for case in CASES],
+    ids=lambda case: case.__name__.strip("_"),
+)
 def test_compilers_and_exporters_do_what_they_do_without_a_session(case: Callable[[], object]) -> None:
     plain = outcome(case)
     with capture_events():

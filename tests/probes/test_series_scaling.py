@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tiers import only
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset, TensorDataset
@@ -77,7 +78,7 @@ def run(train: Dataset, *parts: Dataset) -> list[tuple[str, str, int]]:
     return [(one.kind, one.how, one.features) for one in events if isinstance(one, ScalingRead) and one.series]
 
 
-@pytest.mark.parametrize("data", [windows, Cut])
+@pytest.mark.parametrize("data", only([Cut], [windows, Cut]))
 def test_a_series_with_statistics_of_its_own_is_found_and_one_with_those_of_the_training_is_not(data):
     x = raw()
     train, rest = x[:600], x[600:]
@@ -96,6 +97,7 @@ def test_parts_that_are_scaled_together_are_found_with_the_last_of_them(data):
     assert run(data(train), data(val)) == []
 
 
+@pytest.mark.program
 def test_a_training_scaled_by_some_of_its_steps_is_compared_with_two_evaluations():
     x = raw()
     train, val, test = x[:400], x[400:600], x[600:]
@@ -111,6 +113,7 @@ def test_recordings_that_are_scaled_one_by_one_are_quiet():
     assert run(Cut(torch.cat([one, two])), Cut(three), Cut(four)) == []
 
 
+@pytest.mark.program
 def test_the_series_of_the_training_in_another_form_is_quiet():
     x = scaled(raw(steps=500), raw(steps=500))
     permuted = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))]

@@ -27,15 +27,21 @@ CLOCKED = {"loader-starves-training", "workers-respawned"}
 """Rules on measured time, which do not judge runs in which other programs occupied the processors."""
 
 
-def every(number: int) -> list[Any]:
-    """Return the proofs of a test: one of so many for `make test`, the others for `make programs`."""
+def others_later(*quick: str) -> list[Any]:
+    """Return the proofs of a test: those that are named for `make test`, the others for `make programs`."""
+    assert set(quick) <= set(EACH)
     return [
-        pytest.param(*one.values, id=one.id, marks=[*one.marks, *([pytest.mark.program] if place % number else [])])
-        for place, one in enumerate(RUNS)
+        pytest.param(*one.values, id=one.id, marks=[*one.marks, *[pytest.mark.program] * (one.id not in quick)])
+        for one in RUNS
     ]
 
 
-@pytest.mark.parametrize(("proof", "steps"), every(10))
+@pytest.mark.parametrize(
+    ("proof", "steps"),
+    others_later(
+        "evaluation-on-other-classes", "layers-without-activation", "loss-maximised", "view-instead-of-permute"
+    ),
+)
 def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "bad.py"
     marked = expected(program)
@@ -48,7 +54,9 @@ def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: in
     assert run.errors == [], str(run)
 
 
-@pytest.mark.parametrize(("proof", "steps"), every(20))
+@pytest.mark.parametrize(
+    ("proof", "steps"), others_later("accumulation-not-normalised", "loss-maximised", "padding-changes-output")
+)
 def test_the_correct_program_is_quiet(proof: str, steps: int | None) -> None:
     program = PROOFS / proof / "good.py"
     assert expected(program) == set()

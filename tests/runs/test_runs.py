@@ -121,6 +121,7 @@ def test_checkpoints_and_hidden_folders_hold_no_runs(folder):
     assert runs_below(folder / "runs" / "a") == [folder / "runs" / "a"]
 
 
+@pytest.mark.program
 @pytest.mark.cold
 def test_a_folder_without_runs_and_a_missing_one(tmp_path):
     code = "import sys; sys.modules['torch'] = None\nfrom truestep.cli import main; main()"

@@ -244,7 +244,12 @@ SLOW = {
 """Scripts that import torch in a cold start, besides those of each kind that stay."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SCRIPTS])
+LONG = {"a worker of a loader", "exit with torch", "modules with a run", "modules with a session"}
+"""Those for `make programs`."""
+MARKS = {**dict.fromkeys(SLOW, pytest.mark.slow), **dict.fromkeys(LONG, pytest.mark.program)}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SCRIPTS])
 def test_script_is_what_a_cold_start_makes_of_it(folder, name):
     path = folder / ("shadow" if name == "a module of the folder" else ".") / "train.py"
     path.write_text(textwrap.dedent(SCRIPTS[name]))

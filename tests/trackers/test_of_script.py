@@ -82,6 +82,7 @@ def files(folder):
     return {path.name.endswith(".truestep"): path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.program
 def test_findings_and_curves_are_beside_the_values_of_the_script(tmp_path):
     printed, said = run(tmp_path, IN_TENSORBOARD, ["--to-tracker"])
     assert f"truestep: wrote 1 finding and 3 curves to TensorBoard in {Path('runs/lab')}\n" in said
@@ -111,6 +112,7 @@ def test_without_the_option_the_files_are_those_of_the_script(tmp_path):
     assert set(files(tmp_path / "runs" / "lab")) == {False}
 
 
+@pytest.mark.program
 def test_a_script_without_a_tracker_is_named(tmp_path):
     _, said = run(tmp_path, "train(print)", ["--to-tracker", "--quiet"])
     assert "no TensorBoard" not in said

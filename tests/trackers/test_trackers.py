@@ -84,6 +84,7 @@ def trained(out, tracker, **more):
     )
 
 
+@pytest.mark.program
 def test_tensorboard_holds_the_log_of_a_run_that_was_broken_off_twice(tmp_path):
     for step in (3, 8):
         with pytest.raises(tracked.Cut):

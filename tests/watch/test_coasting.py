@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import few
 
 from truestep.config import Options
 from truestep.events import OptimizerStepped
@@ -236,8 +237,8 @@ PROGRAMS = [
     plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
     skipping, swapped, scheduled, warmed, compiled,
 ]  # fmt: skip
-LONG = {with_a_loader, skipping, swapped, scheduled, warmed, compiled}
-"""Part of `make programs`."""
+SHORTEST = never_zeroed
+"""Part of `make test`, the others of `make programs`."""
 
 
 def supervised(program: Callable[[Callable[[int], None]], None], folder: Path) -> tuple[Summary, int]:
@@ -265,7 +266,7 @@ def recorded(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "program",
-    [pytest.param(one, id=one.__name__, marks=[pytest.mark.program] * (one in LONG)) for one in PROGRAMS],
+    [pytest.param(one, id=one.__name__, marks=[pytest.mark.program] * (one != SHORTEST)) for one in PROGRAMS],
 )
 def test_a_coasted_run_has_the_findings_counts_and_record_of_one_seen_in_full(
     program: Callable[[Callable[[int], None]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -305,7 +306,7 @@ INTERNALS = [
 ]
 
 
-@pytest.mark.parametrize("name", INTERNALS)
+@pytest.mark.parametrize("name", few(3, INTERNALS))
 def test_what_raises_while_coasting_never_reaches_the_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "_REPEATS", 3)
     weights = []

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import only
 
 pytest.importorskip("torch")
 
@@ -93,7 +94,7 @@ def both(folder: Path, body: str) -> Run:
 CLEAR = {"True": set(), "False": {"missing-zero-grad"}}
 
 
-@pytest.mark.parametrize("clear", CLEAR)
+@pytest.mark.parametrize("clear", only(["True"], CLEAR))
 def test_fork_in_the_middle_of_training(clear: str, tmp_path: Path) -> None:
     run = both(
         tmp_path,
@@ -131,6 +132,7 @@ def test_forked_child_that_ends_by_itself_writes_no_report(tmp_path: Path) -> No
     assert (run.found, run.report["steps"]) == (set(), 7)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_training_in_started_processes(method: str, tmp_path: Path) -> None:
     """Processes that train are supervised, and their findings are in one report."""
@@ -280,6 +282,7 @@ def test_pool_beside_training(method: str, tmp_path: Path) -> None:
     assert (run.found, run.report["steps"]) == (set(), 12)
 
 
+@pytest.mark.program
 def test_loader_workers(tmp_path: Path) -> None:
     run = both(
         tmp_path,

@@ -7,9 +7,14 @@ from programs import expected, supervise
 from tiers import in_tiers
 
 LISTINGS = sorted((Path(__file__).parent / "seeds").glob("*.py"))
+QUICK = {
+    "000_accumulation", "000_partial_load", "000_worker_init", "002_checkpoint_forward", "002_model_device",
+    "003_autograd_linear_regression", "003_environment_checks",
+}  # fmt: skip
+"""For `make test`; the others are for `make programs`."""
 
 
-@pytest.mark.parametrize("listing", in_tiers(LISTINGS, LISTINGS[::6]))
+@pytest.mark.parametrize("listing", in_tiers(LISTINGS, QUICK))
 def test_listing_has_its_findings_and_no_other(listing: Path) -> None:
     run = supervise(listing)
     assert run.how == "finished", str(run)

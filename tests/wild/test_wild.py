@@ -7,14 +7,14 @@ from programs import supervise
 from tiers import in_tiers
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
-LONG = {
-    "byol_cosine_tau_flat", "dqn_target_with_gradients", "evolution_strategy", "hypernetwork_functional_call",
-    "sac_learned_temperature",
+QUICK = {
+    "gated_logits_and_bce_probabilities", "multitask_several_backwards", "sgd_by_hand_no_grad", "tensor_subclass_units",
+    "warm_restarts_fractional",
 }  # fmt: skip
-"""The longest ones are for `make programs`."""
+"""For `make test`; the others are for `make programs`."""
 
 
-@pytest.mark.parametrize("program", in_tiers(PROGRAMS, [path for path in PROGRAMS[::24] if path.stem not in LONG]))
+@pytest.mark.parametrize("program", in_tiers(PROGRAMS, QUICK))
 def test_healthy_program_is_quiet(program: Path) -> None:
     run = supervise(program)
     assert run.how == "finished", str(run)
