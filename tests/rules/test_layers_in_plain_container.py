@@ -1,6 +1,7 @@
 from truestep.events import (
     BackwardEnded,
     GradientsTaken,
+    HandStepped,
     ModelCalled,
     ModelMet,
     OptimizerBuilt,
@@ -38,6 +39,15 @@ def test_layers_in_a_dict_are_advised_to_use_module_dict():
     layer = UnregisteredModuleCalled(model=1, name="heads['a']", parameters=(5,), site=LINE)
     (finding,) = judge(LayersInPlainContainer, [NET, BUILT, *step(layers=(layer,)) * 2])
     assert "`self.heads` an `nn.ModuleDict`" in finding.help
+
+
+def test_layers_that_a_method_calls_are_models_of_their_own():
+    called = UnregisteredModuleCalled(model=1, name="couplings[0]", parameters=(5, 6), by_method=True, site=LINE)
+    itself, steps = ModelMet(model=3, parameters=(5, 6)), step(layers=(called,)) * 4
+    (finding,) = judge(LayersInPlainContainer, [NET, itself, BUILT, *steps])
+    assert (finding.primary.site, finding.related) == (LINE, ())
+    assert judge(LayersInPlainContainer, [NET, itself, BUILT, *step(layers=(called,)), HandStepped(), *steps]) == []
+    assert judge(LayersInPlainContainer, [NET, ModelMet(model=3, parameters=(5, 6, 7)), BUILT, *steps]) == []
 
 
 def test_one_call_is_quiet():

@@ -286,7 +286,7 @@ class ForwardCalledDirectly(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnregisteredModuleCalled(Event):
-    """Inside a model's forward, an unregistered module with trainable parameters ran."""
+    """Inside a model's forward, or another method of it, an unregistered module with trainable parameters ran."""
 
     absent: ClassVar[str] = "no model call"
     model: int
@@ -296,8 +296,10 @@ class UnregisteredModuleCalled(Event):
     parameters: tuple[int, ...] = ()
     fresh: bool = False
     """Whether it was created during the same forward call."""
+    by_method: bool = False
+    """Whether a method other than forward calls it, so that it is a model of its own for this call."""
     site: Site | None = None
-    """Line in forward that calls it."""
+    """Line that calls it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

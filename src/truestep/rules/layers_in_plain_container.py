@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from truestep.events import (
     Event,
     GradientsTaken,
+    HandStepped,
     ModelCalled,
     OptimizerBuilt,
     PlainTensorKept,
@@ -18,6 +19,10 @@ from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
+_LEAST = 2
+_LEAST_BY_METHOD = 4
+"""Calls until it is known whether the program updates the layers by hand."""
+
 
 class LayersInPlainContainer(Rule):
     """A model runs layers, or computes with weights, that it does not register: no optimizer trains them.
@@ -25,9 +30,11 @@ class LayersInPlainContainer(Rule):
     What it does
     ------------
     Finds modules that run inside a model's forward and that the loss reaches, with trainable parameters that neither
-    the model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure. Finds tensors in plain
-    attributes too that keep their values while the model is trained: those that get gradients, and those with the name
-    of a weight (``weight``, ``position``, ``token``) that the class draws at random or fills with zeros.
+    the model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure. Also finds those that
+    another method of a model calls, such as ``log_prob``, from a list, a dict or a tuple in its attributes. Finds
+    tensors in plain attributes too that keep their values while the model is trained: those that get gradients, and
+    those with the name of a weight (``weight``, ``position``, ``token``) that the class draws at random or fills with
+    zeros.
 
     Why it matters
     --------------
@@ -55,7 +62,8 @@ class LayersInPlainContainer(Rule):
     A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen
     with ``requires_grad_(False)``; so is a random tensor called ``weight`` or ``position`` that is fixed on purpose.
     Not reported: frozen networks, random features, points with derivatives, teachers without gradients, tied layers
-    that another model or an optimizer holds, and models without parameters in any optimizer.
+    that another model or an optimizer holds, layers that a method calls and the program updates by hand, and models
+    without parameters in any optimizer.
 
     References
     ----------
@@ -90,7 +98,8 @@ class LayersInPlainContainer(Rule):
                 self._reached.update(event.reached)
             case UnregisteredModuleCalled(fresh=False):
                 self._calls[event.parameters] = self._calls.get(event.parameters, 0) + 1
-                if self._calls[event.parameters] >= 2 and self._astray(event, run):
+                least = _LEAST_BY_METHOD if event.by_method else _LEAST
+                if self._calls[event.parameters] >= least and self._astray(event, run):
                     self._found(event, run)
             case PlainTensorKept(gradient=True) if GradientsTaken in run.met:
                 pass  # it may be the points of a differential equation
@@ -122,7 +131,10 @@ class LayersInPlainContainer(Rule):
 
     def _astray(self, event: UnregisteredModuleCalled, run: Progress) -> bool:
         """Return True if the layer gets gradients but no updates while the model around it is trained."""
-        owned = {p for model in run.models.values() for p in model.parameters}
+        if event.by_method and HandStepped in run.met:
+            return False
+        own = set(event.parameters) if event.by_method else set()
+        owned = {p for model in run.models.values() for p in model.parameters if not own.issuperset(model.parameters)}
         return (
             self._is_trained(event.model, run)
             and any(p in self._reached for p in event.parameters)
@@ -145,7 +157,9 @@ class LayersInPlainContainer(Rule):
                 f"`{run.model_name(event.model)}` runs layers that it does not register",
                 run=run,
                 label=label,
-                related=(Mark(model.site, f"`{run.model_name(event.model)}` is called here"),) if model.site else (),
+                related=(Mark(model.site, f"`{run.model_name(event.model)}` is called here"),)
+                if model.site and not event.by_method
+                else (),
                 help=_help(event.name),
                 unit="forward calls",
             )

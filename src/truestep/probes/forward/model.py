@@ -7,7 +7,7 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from truestep.events import ModelMet
+from truestep.events import ModelMet, UnregisteredModuleCalled
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
@@ -176,7 +176,10 @@ class Models:
         return path is not None and self.scene.sites.is_installed(path)
 
     def whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
-        """Meet the module with a method, not ``forward``, that calls a part of it (``training_step`` of Lightning)."""
+        """Meet the module with a method, not ``forward``, that calls a part of it (``training_step`` of Lightning).
+
+        A module in a plain list or dict of it is a part that it does not register.
+        """
         key = (id(frame.f_code), id(module))
         if key in self._wholes and not self.scene.sampling.on:
             return
@@ -185,8 +188,29 @@ class Models:
         self._wholes.add(key)
         self.scene.sites.keep(frame.f_code)
         whole = argument(frame, "self")
-        if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
+        if not isinstance(whole, self._module) or whole is module:
+            return
+        if any(part is module for part in whole.modules()):
             self.met(whole, user, "self")
+        elif self.scene.sampling.on and self._grad_enabled() and (name := where(whole, module)):
+            self._unregistered(whole, module, name, user)
+
+    def _unregistered(self, whole: Any, module: Any, name: str, user: FrameType | None) -> None:
+        """Emit the call of a module that is kept in a plain attribute of another one."""
+        scene = self.scene
+        parameters = module.parameters() if isinstance(module, self._module) else ()
+        trainable = tuple(scene.hold(p).number for p in parameters if p.requires_grad)
+        if trainable:
+            scene.emit(
+                UnregisteredModuleCalled(
+                    model=self.met(whole, user, "self").number,
+                    kind=type(module).__name__,
+                    name=name,
+                    parameters=trainable,
+                    by_method=True,
+                    site=scene.sites.at(user),
+                )
+            )
 
 
 def where(root: Any, module: Any) -> str:
