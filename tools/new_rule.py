@@ -168,6 +168,7 @@ def main() -> None:
         print(path.relative_to(ROOT))
     print("\nWrite the proof first, and measure it: python proofs/measure.py ID --write")
     print("The tests refuse the rule until every FILL IN is replaced.")
+    print('CONTRIBUTING.md, "Adding a rule", lists the other files to change.')
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ def test_tables_of_the_reference_are_complete(name, begin, end, expected):
 def test_every_rule_has_a_remedy_or_the_reason_that_it_has_none():
     page = (ROOT / "docs" / "reference" / "prove.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`.+?) \| .+ \|$", page[page.index("## Remedies") :], re.MULTILINE)
-    assert {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)} == set(all_rules())
+    named = {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)}
+    assert named == set(all_rules()), "docs/reference/prove.md: add the rule to a remedy, or the reason for none"
 
 
 def test_every_command_is_in_the_table_of_commands():
@@ -139,7 +140,8 @@ def test_the_architecture_has_every_event():
     named = {name for cell in cells for name in re.findall(r"`([A-Z]\w+)`", cell)}
     kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)}
     of_checks = ("truestep.events._active", "truestep.events._rows")
-    assert named == {kind.__name__ for kind in kinds - {events.Event} if kind.__module__ not in of_checks}
+    expected = {kind.__name__ for kind in kinds - {events.Event} if kind.__module__ not in of_checks}
+    assert named == expected, "ARCHITECTURE.md: correct the events of the rooms of probes"
 
 
 def test_links_of_docstrings_lead_from_the_pages_of_the_api():
@@ -188,7 +190,7 @@ def test_code_uses_what_is_exported(path):
 )
 def test_quoted_counts_are_true(name, quoted, count):
     found = re.findall(quoted, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
-    assert found == [str(count)]
+    assert found == [str(count)], f"{name}: correct the count of `{quoted}`"
 
 
 def test_the_picture_is_there():

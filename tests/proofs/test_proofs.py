@@ -50,7 +50,7 @@ def test_the_broken_program_is_found_at_its_line_and_early(proof: str, steps: in
     assert run.how == "finished", str(run)
     if proof in CLOCKED and not run.found and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
         pytest.skip("other programs occupy the processors")
-    assert run.found == marked, str(run)
+    assert run.found == marked, f"findings that follow from this one belong in its `leads_to` or `explains`: {run}"
     assert run.errors == [], str(run)
 
 
