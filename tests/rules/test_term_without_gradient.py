@@ -2,7 +2,21 @@
 
 import pytest
 
-from truestep.events import BackwardEnded, LossComputed, Site, TapeRead, TermsRead
+from truestep.events import (
+    BackwardEnded,
+    DistancesRead,
+    LossComputed,
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    ParametersUnchanged,
+    RunEnded,
+    Site,
+    TapeRead,
+    TermsRead,
+)
+from truestep.findings import Confidence
 from truestep.rules.term_without_gradient import TermWithoutGradient
 from truestep.testing import judge
 
@@ -53,3 +67,43 @@ def test_rows_of_scores_that_nothing_has_computed_are_found():
 @pytest.mark.parametrize("blank", [(32, 32), (32, 0, 32, 32, 32), (None,) * 5])
 def test_rows_that_are_zero_in_few_steps_are_quiet(blank):
     assert not judge(TermWithoutGradient, losses(*blank))
+
+
+def held(*reads, moved=(1,)):
+    """Return the findings of steps with distances of two weights from kept values."""
+    names = [ParameterMet(parameter=number, name=name) for number, name in ((1, "net.weight"), (2, "net.bias"))]
+    events = [*names, ModelMet(model=1, parameters=(1, 2)), OptimizerBuilt(optimizer=1, parameters=(1, 2))]
+    for read in reads:
+        events += [*([read] if read else []), BackwardEnded(site=BACKWARD), OptimizerStepped(optimizer=1)]
+    last = [ParametersUnchanged(parameters=(), steps=20, moved=moved), RunEnded(how="finished")]
+    return judge(TermWithoutGradient, [*events, *last])
+
+
+ZERO = DistancesRead(site=BACKWARD, zero=(1, 2))
+
+
+def test_a_distance_that_is_always_zero_holds_nothing():
+    (finding,) = held(ZERO, ZERO, ZERO, moved=(1, 2))
+    assert finding.message == (
+        "a penalty of the loss on the distance of net.weight, net.bias from kept values is always zero"
+    )
+    assert (finding.primary.site, finding.confidence, finding.seen.count) == (BACKWARD, Confidence.MEDIUM, 3)
+
+
+def test_one_distance_of_zero_from_the_live_weights_is_enough():
+    assert len(held(DistancesRead(site=BACKWARD, zero=(1, 2), live=True))) == 1
+
+
+@pytest.mark.parametrize(
+    ("reads", "moved"),
+    [
+        ([ZERO, ZERO], (1,)),
+        ([ZERO, None, ZERO, None, ZERO], (1,)),
+        ([ZERO, ZERO, ZERO], ()),
+        ([ZERO, ZERO, ZERO, DistancesRead(site=BACKWARD, other=(1, 2))], (1,)),
+        ([DistancesRead(site=BACKWARD, zero=(1,), live=True), DistancesRead(site=BACKWARD, other=(1,))], (1,)),
+    ],
+    ids=["twice", "first steps of rounds", "still weights", "other at last", "live at first"],
+)
+def test_other_distances_are_quiet(reads, moved):
+    assert held(*reads, moved=moved) == []

@@ -95,6 +95,20 @@ class TermsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DistancesRead(Event):
+    """At a sampled backward: the loss has distances of parameters from kept values, as of a penalty."""
+
+    absent: ClassVar[str] = "no distance of weights from kept values in a loss"
+    site: Site | None = None
+    zero: tuple[int, ...] = ()
+    """Parameters whose differences are all exactly zero."""
+    other: tuple[int, ...] = ()
+    """The others of these parameters."""
+    live: bool = False
+    """Whether the program holds the memory of one of ``zero`` under another name, and no copy of its values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetFollowed(Event):
     """At a sampled backward: the target of a squared or absolute error has no gradient, or one to the trained model.
 

@@ -14,6 +14,7 @@ from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, L
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
+from truestep.probes.backward.loss_terms.distances import Distances
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
@@ -77,6 +78,7 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
+        self.distances = Distances(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -200,6 +202,7 @@ class BackwardProbe(Probe):
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
+            self.distances.look(node, site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
