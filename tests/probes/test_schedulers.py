@@ -293,6 +293,25 @@ def test_where_the_learning_rate_stands_is_emitted(factor: Callable[[int], float
     assert [event.rate for event in told(events)] == rates
 
 
+@pytest.mark.parametrize(
+    ("loaded", "position", "jump"),
+    [(0.02, 0, (0.02, 0.09)), (0.2, 0, (0.2, 0.09)), (0.1, 0, ()), (0.08, 0, ()), (0.02, 5, ()), (0.0, 0, ())],
+    ids=["lower", "higher", "as built", "near", "at its position", "zero"],
+)
+def test_a_first_step_that_changes_the_loaded_rate_shows(loaded: float, position: int, jump: tuple[float, ...]) -> None:
+    made = optimizer()
+    with capture_events() as events:
+        schedule = schedules.LambdaLR(made, lambda step: 0.9 if step == 1 else 1.0)
+        state = made.state_dict()
+        state["param_groups"][0]["lr"] = loaded
+        made.load_state_dict(state)
+        schedule.last_epoch = position
+        for _ in range(3):
+            made.step()
+            schedule.step()
+    assert [event.jump for event in told(events)] == [pytest.approx(jump), (), ()]
+
+
 def test_a_learning_rate_that_is_a_tensor_is_not_read() -> None:
     made = torch.optim.SGD(nn.Linear(2, 1).parameters(), torch.tensor(0.1))
     with capture_events() as events:

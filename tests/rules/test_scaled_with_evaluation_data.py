@@ -48,6 +48,14 @@ def test_channels_of_pictures_are_a_suspicion_unless_the_evaluation_has_its_own(
     assert (joint.confidence, own.confidence) == (Confidence.LOW, Confidence.MEDIUM)
 
 
+def test_a_series_with_other_statistics_in_its_training_part_is_no_mere_suspicion():
+    confidences = [
+        judge(ScaledWithEvaluationData, [read("joint", features=1, series=True, shift=shift)])[0].confidence
+        for shift in (0.05, 0.4)
+    ]
+    assert confidences == [Confidence.LOW, Confidence.MEDIUM]
+
+
 def test_a_later_table_completes_the_rows_of_both():
     assert len(judge(ScaledWithEvaluationData, [read("", "x_val"), read("joint", "x_val"), read("joint")])) == 1
 

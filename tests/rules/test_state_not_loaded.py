@@ -125,3 +125,17 @@ def test_a_schedule_that_stays_in_the_file_is_found():
 )
 def test_files_that_are_used_are_quiet(events):
     assert judge(StateNotLoaded, events) == []
+
+
+@pytest.mark.parametrize("file", [FILE, CheckpointLoaded(site=LINE, optimizers=1, resumes=True)])
+def test_a_schedule_that_no_file_has_is_found_where_its_first_step_changes_the_rate(file):
+    first = SchedulerStepped(scheduler=1, site=LINE, optimizer_steps=1, jump=(0.02, 0.1))
+    resumed = [*ADAM, COSINE, file, READ, loads(initial=False), *STEPPED]
+    (finding,) = judge(StateNotLoaded, [*resumed, first])
+    assert finding.message.startswith("`cosine` begins again: ")
+    if file is FILE:
+        return
+    assert finding.cost == "its first step changes the learning rate from 0.02 to 0.1"
+    assert judge(StateNotLoaded, [*resumed, turn()]) == []
+    assert judge(StateNotLoaded, [*resumed, MOVED, first]) == []
+    assert judge(StateNotLoaded, [*ADAM, COSINE, *STEPPED, first]) == []

@@ -38,6 +38,15 @@ def test_a_model_that_was_honest_once_is_quiet():
     assert judge(TargetInInput, [MET, reads, honest]) == []
 
 
+def test_targets_that_are_shifted_twice_are_reported_at_the_loss():
+    twice = compared(shift=2)
+    (finding,) = judge(TargetInInput, [MET, *[twice] * 3])
+    assert (finding.primary.site, finding.seen.count) == (LOSS, 3)
+    assert finding.message == "`model` is trained on the token after the next one: its targets are shifted twice"
+    assert judge(TargetInInput, [MET, twice, twice]) == []
+    assert judge(TargetInInput, [MET, twice, compared(shift=1), twice, twice]) == []
+
+
 def test_a_target_that_is_a_feature_is_reported_where_it_is_made():
     made = Site("data.py", 5)
     (finding,) = judge(TargetInInput, [MET, compared(column=3, reads=True, made=made)])

@@ -265,6 +265,9 @@ class ScalingRead(Event):
     """Name of the table with the rows of both; empty if no variable holds one."""
     series: bool = False
     """Whether the rows are the steps of a series that windows were cut from."""
+    shift: float = 0.0
+    """Of a series that is scaled together with the training: largest distance of the mean and the standard deviation of
+    the training from 0 and 1, in a feature with such values over both."""
     loader: int | None = None
     """Loader of the latest batch."""
     site: Site | None = None

@@ -242,6 +242,9 @@ class SchedulerStepped(Event):
     """For ReduceLROnPlateau: whether the value equals the loss of the latest backward."""
     at_zero: bool = False
     """Whether the learning rates of all groups are 0 after this event."""
+    jump: tuple[float, ...] = ()
+    """A learning rate before and after its first step, if that changes one that was set or loaded since it was built,
+    by half or more."""
     rate: str = ""
     """State of the learning rates of all groups: "negative"; "vanished" (below a millionth of the initial ones, after a
     decay); "warming" (at most a tenth of the initial ones, and never decreased so far); empty for anything else."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from truestep.accounts._account import amount
 from truestep.events import Event, LevelsRead, RunEnded, ScalingRead, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED
@@ -12,6 +13,8 @@ from truestep.syntax import Program, Suspicion
 
 _LEAST_FEATURES = 4
 """Fewer, as the channels of pictures, have statistics of so many values that those of both parts hardly differ."""
+_LEAST_SHIFT = 0.2
+"""Distance of the statistics of a training series from those of both parts with which a single feature counts."""
 _LEAST_ROWS = 20
 _LEAST_READS = 3
 _HOW = {
@@ -65,7 +68,8 @@ class ScaledWithEvaluationData(Rule):
     Known false alarms
     ------------------
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
-    channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence.
+    channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless
+    the training part of a series has a mean or a deviation of its own that differs by 0.2 or more.
     Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
     rows of a table or 100 steps of a series, series with as many steps as that of the training, or from a function that
     scales others, too, columns of few different values, series that repeat without noise or are
@@ -159,14 +163,19 @@ class ScaledWithEvaluationData(Rule):
             label=f"{name}: {_HOW[one.how]}",
             related=() if site is one.site or one.site is None else (Mark(one.site, "the evaluation"),),
             help="take the statistics from the training part alone, and scale all parts with them",
-            cost=f"exact in {one.features} features, over the {one.rows:,} rows of the evaluation"
+            cost=f"exact in {amount(one.features, 'feature')}, over the {one.rows:,} rows of the evaluation"
             + (" and those of the training" if one.kind == "joint" else ""),
             severity=Severity.ERROR if one.kind == "own" else None,
-            confidence=Confidence.LOW if one.kind == "joint" and one.features < _LEAST_FEATURES else None,
+            confidence=Confidence.LOW if _differs_little(one) else None,
             unit="tables",
             key=site if one.kind == "own" else "joint",
         )
         draft.total = len(self._tables)
+
+
+def _differs_little(one: ScalingRead) -> bool:
+    """Return True if data are scaled together, and the statistics of the training alone are hardly others."""
+    return one.kind == "joint" and one.features < _LEAST_FEATURES and one.shift < _LEAST_SHIFT
 
 
 def _differ(reads: list[LevelsRead]) -> bool:

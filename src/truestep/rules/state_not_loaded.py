@@ -30,7 +30,9 @@ class StateNotLoaded(Rule):
     - a copy of trained weights in a variable that no code reads, other than to compare it with None;
     - an optimizer that loads its moments and steps, while the weights that it holds have their first random values;
     - a training that goes on with weights from a file, and begins again with the moments, or with a schedule, although
-      the file has them too.
+      the file has them too;
+    - a schedule that begins again because the file has the moments and not its position: its first step changes the
+      rate that the optimizer has loaded by half or more.
 
     Why it matters
     --------------
@@ -137,9 +139,29 @@ class StateNotLoaded(Rule):
         built = run.schedulers.get(event.scheduler)
         loaded = None if built is None else run.state.moments.get(built.optimizer or 0)
         begins = event.optimizer_steps > 0 and not event.epoch_argument and event.scheduler not in run.state.schedules
-        if loaded is not None and begins and run.state.left()[1]:
-            name = run.scheduler_name(event.scheduler)
+        if loaded is None or not begins:
+            return
+        name = run.scheduler_name(event.scheduler)
+        if run.state.left()[1]:
             self._left(loaded.site, name, "the steps", f"`{loaded.name}` goes on", run)
+        elif event.jump:
+            self._never_saved(loaded, name, event, run)
+
+    def _never_saved(self, loaded: OptimizerLoaded, name: str, event: SchedulerStepped, run: Progress) -> None:
+        """Report a schedule that begins again because no file has its position."""
+        before, after = event.jump
+        self.report(
+            loaded.site,
+            f"`{name}` begins again: its position was not saved with `{loaded.name}`",
+            run=run,
+            label=f"`{loaded.name}` goes on",
+            related=() if event.site is None else (Mark(event.site, "its first step"),),
+            help=f"save `{name}.state_dict()` in the checkpoint as well, and load it",
+            cost=f"its first step changes the learning rate from {before:.3g} to {after:.3g}",
+            confidence=Confidence.MEDIUM,
+            unit="loads",
+            key=(loaded.site, name),
+        )
 
     def _left(self, site: Site | None, name: str, what: str, label: str, run: Progress) -> None:
         """Report a state in a file that was not loaded."""

@@ -4,6 +4,8 @@ from truestep.events import Event, Site, TargetsCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
+_TWICE = 2
+_LEAST = 3
 _HELP = {
     1: "mask later positions, as with `is_causal=True`",
     0: "shift the targets by one position",
@@ -25,6 +27,9 @@ class TargetInInput(Rule):
 
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
+
+    Also reports targets that were shifted twice, by the data set and by the loss, in three sampled steps: each of them
+    is the second token after its position, and none is the next one.
 
     Also reports windows of tokens that end with the word that is to be predicted, in every sampled batch: the classes
     are those of the tokens, and the tokens are not equally frequent, as those drawn at random are. Of data with fewer
@@ -82,9 +87,14 @@ class TargetInInput(Rule):
         super().__init__()
         self._honest: set[int] = set()
         """Models with a check in which outputs did not depend on their targets."""
+        self._twice: dict[int, int] = {}
+        """Model to the number of checks with targets that are the second token after their positions."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, TargetsCompared):
+            return
+        if event.shift == _TWICE and event.column is None:
+            self._shifted_twice(event, run)
             return
         if not (event.reads or event.crossed):
             self._honest.add(event.model)
@@ -134,6 +144,24 @@ class TargetInInput(Rule):
             unit="checks",
             key=event.model,
         )
+
+    def _shifted_twice(self, event: TargetsCompared, run: Progress) -> None:
+        self._twice[event.model] = times = self._twice.get(event.model, 0) + 1
+        if times < _LEAST or event.model in self._honest:
+            return
+        name = run.model_name(event.model)
+        draft = self.report(
+            event.loss,
+            f"`{name}` is trained on the token after the next one: its targets are shifted twice",
+            run=run,
+            label="each target is the second token after its position",
+            related=_also(event.site, "the call"),
+            cost="the model does not learn the next token, and its loss is that of another task",
+            help="shift the targets once, in the data set or in the loss",
+            unit="checks",
+            key=event.model,
+        )
+        draft.count = draft.total = times
 
 
 def _also(site: Site | None, label: str) -> tuple[Mark, ...]:

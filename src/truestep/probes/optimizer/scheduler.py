@@ -29,6 +29,8 @@ _COLD = 0.1
 _LEAST_VALUES = 5
 _MOSTLY, _FAR = 0.8, 0.8
 """Least share of falls of a metric that falls, and its largest value, as a part of the first."""
+_JUMP = 1.5
+"""Least factor by which the first step of a schedule changes a rate that was loaded, as one that begins again does."""
 _MOST_PLANS = 16
 """Schedules with a plan, from the start of the run."""
 
@@ -68,6 +70,8 @@ class SchedulerProbe(Probe):
         """Plateau schedule to the course of its metric."""
         self._moved: set[int] = set()
         """Schedulers that were found at another position than after their steps."""
+        self._fresh: dict[int, tuple[float, ...]] = {}
+        """Schedule that was never stepped to the learning rates that it began with."""
         base = module.LRScheduler
         classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
         for cls in dict.fromkeys(classes):
@@ -100,12 +104,13 @@ class SchedulerProbe(Probe):
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if not scene.active or scene.depth.schedule:
                 return original(scheduler, *args, **kwargs)
+            before = _rates(scheduler) if id(scheduler) in self._fresh else ()
             scene.depth.schedule += 1
             try:
                 result = original(scheduler, *args, **kwargs)
             finally:
                 scene.depth.schedule -= 1
-            self.stepped(scheduler, args, kwargs, 0)
+            self.stepped(scheduler, args, kwargs, 0, before)
             return result
 
         patch(stack, cls, "step", step)
@@ -116,6 +121,7 @@ class SchedulerProbe(Probe):
 
         @functools.wraps(original)
         def _update_lr(scheduler: Any, epoch: int | None = None) -> Any:
+            before = _rates(scheduler) if id(scheduler) in self._fresh else ()
             result = original(scheduler, epoch)
             if scene.active and not depth.schedule:
                 key = id(scheduler) + frame(2).f_lasti if coast.on or coast.learning else 0
@@ -123,7 +129,7 @@ class SchedulerProbe(Probe):
                     coast.at += 1
                     self._steps_seen[coast.events[coast.at - 1].scheduler] += self._since[key]  # type: ignore[attr-defined]
                 else:
-                    self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch}, key)
+                    self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch}, key, before)
             return result
 
         patch(stack, base, "_update_lr", _update_lr)
@@ -167,6 +173,7 @@ class SchedulerProbe(Probe):
             )
         )
         self._placed(number, scheduler, site)
+        self._fresh[id(scheduler)] = _rates(scheduler)
         self._steps_seen[number] = scene.ledger.attempts.get(optimizer or 0, 0)
         self._rates[number] = (_part(scheduler) or 0.0, True)
 
@@ -190,7 +197,9 @@ class SchedulerProbe(Probe):
         return False
 
     @sees
-    def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: int) -> None:
+    def stepped(
+        self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: int, before: tuple[float, ...] = ()
+    ) -> None:
         """Emit a step of a schedule.
 
         Args:
@@ -198,6 +207,7 @@ class SchedulerProbe(Probe):
             args: its arguments by position.
             kwargs: its arguments by name.
             key: the key by which the call is recognized in a later round; 0 without one.
+            before: learning rates before its first step.
         """
         scene = self.scene
         scene.coast.account()
@@ -231,6 +241,7 @@ class SchedulerProbe(Probe):
             metric_is_training_loss=same,
             at_zero=_at_zero(scheduler),
             rate=self._rate(number, scheduler),
+            jump=_jump(self._fresh.pop(id(scheduler), before), before, scheduler) if before else (),
         )
         if scene.coast.learning and key and not metric:
             self._since[key] = since
@@ -273,6 +284,20 @@ class SchedulerProbe(Probe):
         except (TypeError, ValueError):
             return kind, False
         return ("nan" if math.isnan(number) else kind), scene.losses.last is not None and number == scene.losses.last
+
+
+def _rates(scheduler: Any) -> tuple[float, ...]:
+    """Return the learning rates of all groups; an empty tuple if one is a tensor."""
+    rates = [group["lr"] for group in getattr(getattr(scheduler, "optimizer", None), "param_groups", ())]
+    return tuple(map(float, rates)) if all(rate.__class__ in (float, int) for rate in rates) else ()
+
+
+def _jump(first: tuple[float, ...], before: tuple[float, ...], scheduler: Any) -> tuple[float, float] | tuple[()]:
+    """Return a rate before and after the first step of a schedule if it was another than at its start, and jumps."""
+    pairs = zip(before, _rates(scheduler), strict=False)
+    found = [(one, two) for one, two in pairs if one > 0 < two and max(one / two, two / one) >= _JUMP]
+    begins = getattr(scheduler, "last_epoch", None) == 1
+    return found[0] if found and begins and before != first else ()
 
 
 def _at_zero(scheduler: Any) -> bool:

@@ -25,6 +25,7 @@ _LEAST_VALUES = 3
 _LEAST_WORDS = 8
 """Least number of different tokens if the targets are the tokens before: fewer are a test of a memory, on purpose."""
 _LEAST_EQUAL = 0.98
+_MOST_EQUAL = 0.8
 _MOST_SHORTER = 2
 """Targets may be shorter than the tokens by so much."""
 _OF_SIZE = 1e-5
@@ -111,6 +112,30 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
         if clear and kinds >= _LEAST_VALUES:
             found += matches
     return found
+
+
+def skipped(call: Call, target: Any, torch: Any) -> bool:
+    """Return True if each target is the second token after its position: it was shifted twice.
+
+    Text that repeats itself has the same token at other distances too, and tells nothing.
+    """
+    flat = target.reshape(-1)
+    if int((flat >= 0).sum()) < _LEAST_TARGETS:
+        return False
+    for value in sequences(call, torch).values():
+        length, left = divmod(len(flat), value.shape[0])
+        if left or length < _LEAST_LENGTH or not 0 <= value.shape[1] - length <= _MOST_SHORTER:
+            continue
+        targets = flat.reshape(value.shape[0], length)
+        shares = []
+        for shift in (2, 0, 1, 3):
+            common = min(length, value.shape[1] - shift)
+            part, tokens = targets[:, :common], value[:, shift : shift + common].to(flat.device)
+            counted = part >= 0
+            shares.append(float((part == tokens)[counted].float().mean()) if bool(counted.any()) else 1.0)
+        if shares[0] >= _LEAST_EQUAL and max(shares[1:]) <= _MOST_EQUAL:
+            return True
+    return False
 
 
 def look(trial: Trial, tokens: Tokens, classes: int, whole: bool = True) -> Ahead:

@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
-from truestep.probes.active.sequences.ahead import Ahead, Tokens, kept, look, repeated, sequences
+from truestep.probes.active.sequences.ahead import Ahead, Tokens, kept, look, repeated, sequences, skipped
 from truestep.probes.active.sequences.windows import Windows, reads_end
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -52,6 +52,8 @@ class _Loss:
     """Line that makes the target."""
     whole: bool
     """False for a loss of each target, of which the program can leave some out."""
+    several: bool = False
+    """True if the call computes others, too."""
 
 
 class TargetsRead:
@@ -104,6 +106,7 @@ class TargetsRead:
         made = target_made_at(self._scene, frame, site)
         loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site, made, whole)
         if inside:
+            loss.several = self._inside is not None
             self._inside = loss
         else:
             self._compare(loss)
@@ -122,6 +125,8 @@ class TargetsRead:
             aside: AbstractContextManager[None] = self._aside()
             with aside:
                 same = repeated(made.call, loss.target, scene.torch)
+                if self._skips(made, loss):
+                    return
                 if not same:
                     self._end(made, module, loss)
                     return
@@ -159,6 +164,16 @@ class TargetsRead:
             )
         )
 
+    def _skips(self, made: _Called, loss: _Loss) -> bool:
+        """Emit targets that are the second token after each position; return False for others."""
+        if loss.several or not _is_aligned(made, loss) or not skipped(made.call, loss.target, self._scene.torch):
+            return False
+        self._left[made.model] = self._left.get(made.model, _ATTEMPTS) - 1
+        event = TargetsCompared(model=made.model, shift=2, site=made.site, loss=loss.site, made=loss.made)
+        self._scene.emit(event)
+        self._call = made  # for a loss on the next tokens beside it
+        return True
+
     def _end(self, made: _Called, module: Any, loss: _Loss) -> None:
         """Emit the last column of tokens if it is the target of each row."""
         scene = self._scene
@@ -189,6 +204,14 @@ class TargetsRead:
             if size[tokens.time] == shape[1 - tokens.time]:
                 return tokens.crossed != ordered
         return False
+
+
+def _is_aligned(made: _Called, loss: _Loss) -> bool:
+    """Return True if the scores of a loss begin with those of the first position of the first row."""
+    second = loss.second
+    return second is not None and any(
+        size[2] == loss.classes and bool((second == along).all()) for size, along, _ in made.corners
+    )
 
 
 def _corners(result: Any, torch: Any) -> list[tuple[tuple[int, ...], Any, Any]]:

@@ -212,11 +212,11 @@ class SeriesScalings:
                 standard -= {at for one in some for at in one.standard}
                 if standard:
                     for one in some:
-                        self._tell(one, "joint", "standard", len(standard), name)
+                        self._tell(one, "joint", "standard", len(standard), name, trained.shift(standard))
                     return True
         return False
 
-    def _tell(self, part: _Part, kind: str, how: str, features: int, trained: str) -> None:
+    def _tell(self, part: _Part, kind: str, how: str, features: int, trained: str, shift: float = 0.0) -> None:
         part.emitted = True
         self._scene.emit(
             ScalingRead(
@@ -228,6 +228,7 @@ class SeriesScalings:
                 how=how,
                 features=features,
                 series=True,
+                shift=shift,
                 loader=part.loader,
                 site=part.site,
                 made=part.made,

@@ -77,6 +77,13 @@ class Statistics:
         """Return the columns with a mean of 0 and a standard deviation of 1."""
         return {at for at, times in self.centred(torch).items() if times == 1}
 
+    def shift(self, columns: set[int]) -> float:
+        """Return the largest distance of the mean and the standard deviation of some columns from 0 and 1."""
+        some = sorted(columns)
+        mean = self.sums[0][some] / self.count
+        spread = (self.sums[1][some] / self.count - mean.square()).clamp_min(0.0).sqrt()
+        return float(max(mean.abs().max(), (spread - 1).abs().max()))
+
     def prepared(self) -> bool:
         """Return True if all columns with many values were brought near to a mean of 0 and a deviation of 1."""
         mean = self.sums[0] / self.count
