@@ -8,6 +8,7 @@
     python bench/mutants/mistakes.py --practice     mistakes_practice.toml, in those of the folder practice
     python bench/mutants/mistakes.py --mixed        mistakes_mixed.toml, in those of the folder mixed
     python bench/mutants/mistakes.py --functional   mistakes_functional.toml, in those of the folder functional
+    python bench/mutants/mistakes.py --issues       mistakes_issues.toml, in those of the folder issues
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -35,6 +36,7 @@ SETS = {
     "_practice": Path(__file__).with_name("practice"),
     "_mixed": Path(__file__).with_name("mixed"),
     "_functional": Path(__file__).with_name("functional"),
+    "_issues": Path(__file__).with_name("issues"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -59,12 +61,14 @@ def main() -> None:
     )
     sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, faults and others")
     sets.add_argument("--functional", action="store_true", help="the set in programs of functions, without modules")
-    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary")
+    sets.add_argument("--issues", action="store_true", help="the set of public issues, which has two halves")
+    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary or --issues")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
-    if options.half and not options.ordinary:
-        parser.error("--half must be used with --ordinary, the only set with halves")
+    halves = options.ordinary or options.issues
+    if options.half and not halves:
+        parser.error("--half must be used with --ordinary or --issues, the sets with halves")
     warm.install()
     parts = [part for part in options.only.split(",") if part]
     chosen_set = next((name for name in SETS if name and vars(options)[name[1:]]), "")
@@ -84,7 +88,7 @@ def main() -> None:
     scores: dict[str, Any] = {"score": share(valid)}
     if chosen_set:
         scores["kind"] = by(valid, lambda row: row["kind"])
-    if options.ordinary:
+    if halves:
         scores["half"] = by(valid, lambda row: row["half"])
     print(json.dumps(scores, indent=1))
     if options.save:
