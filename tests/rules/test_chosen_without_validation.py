@@ -161,3 +161,9 @@ def test_a_figure_with_the_name_of_the_training_is_quiet_otherwise():
     assert kept_by_name(named(), other, named(value=0.4)) == []
     assert kept_by_name(named(), named(value=0.4), how="crashed") == []
     assert kept_by_name(named(), named(value=0.4), times=0) == []
+
+
+def test_a_figure_with_the_name_of_the_test_is_found_beside_one_of_a_validation():
+    (finding,) = kept_by_name(named("test_acc", "val_acc"), named("test_acc", "val_acc", 0.6), times=0)
+    assert finding.message == "the best weights are chosen by `test_acc`, and `val_acc` is not compared"
+    assert finding.cost == "the figure is the best of many on these samples, and not that on new ones"

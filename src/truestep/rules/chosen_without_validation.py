@@ -21,7 +21,7 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
-from truestep.rules._loader_names import is_for_choice
+from truestep.rules._loader_names import is_for_choice, is_trained_on
 from truestep.rules._rule import Progress, Rule
 from truestep.syntax import Program, Suspicion, chosen_by_test
 
@@ -61,9 +61,9 @@ class ChosenWithoutValidation(Rule):
     Also reads, after each evaluation, the best value so far of a branch that keeps weights, and the variables that are
     called a loss of the training or of a validation. Reports a best value that is, after each of three or more
     evaluations, the least loss of the training, and never that of the validation beside it. The same is reported for a
-    branch that compares a figure with the name of the training, such as ``train_loss < best_loss``, and keeps weights
-    at least twice, if a loss of a validation with another value is beside it: for accuracies likewise. Not reported if
-    the best value has the name of the training, too, if another branch keeps weights, if weights are loaded again
+    branch that compares a figure with the name of the training or the test, such as ``train_loss < best_loss``, and
+    keeps weights at least twice, if a loss of a validation with another value is beside it: for accuracies likewise.
+    Not reported if the best value has that name, too, if another branch keeps weights, if weights are loaded again
     where the figure is worse than the best one, and for training samples that are drawn for each step.
 
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
@@ -195,8 +195,8 @@ class ChosenWithoutValidation(Rule):
                 cost="the weights that have memorised most are kept",
                 unit="choices",
             )
-        if memorised and not self._drafts:
-            self._by_name(run)
+        if event.how in ("finished", "exited") and not self._drafts:
+            self._by_name(run, memorised=memorised)
         for chosen in self._numbers if event.how == "finished" else ():
             self.report(
                 chosen.site,
@@ -233,19 +233,20 @@ class ChosenWithoutValidation(Rule):
         )
         draft.count, draft.first_step = choice.times, None
 
-    def _by_name(self, run: Progress) -> None:
-        """Report a branch that compares a figure with the name of the training, if no other one keeps weights."""
+    def _by_name(self, run: Progress, *, memorised: bool) -> None:
+        """Report a branch that compares a figure of the training or the test by name, if no other one keeps weights."""
         if self._choices.keys() != self._named.keys():
             return
         for site, kept in self._named.items():
-            if self._choices[site].times >= _LEAST_KEPT:
+            of_training = is_trained_on(kept.name)
+            if self._choices[site].times >= _LEAST_KEPT and (memorised or not of_training):
                 draft = self.report(
                     site,
                     f"the best weights are chosen by `{kept.name}`, and `{kept.beside}` is not compared",
                     run=run,
                     label=f"`{kept.best}` becomes `{kept.name}`",
                     help=f"compare `{kept.beside}` with the best one",
-                    cost="the weights that have memorised most are kept",
+                    cost="the weights that have memorised most are kept" if of_training else _COST,
                     unit="kept states",
                 )
                 draft.count, draft.first_step = self._choices[site].times, None

@@ -15,6 +15,7 @@ _LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error", "er
 _SHARES = frozenset({"acc", "accuracy", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
 _BEST = frozenset({"best", "min", "minimum", "lowest", "least", "max", "maximum", "highest", "top"})
 _TRAINING = frozenset({"train", "training", "trn", "tr"})
+_TEST = frozenset({"test", "tst", "te"})
 _VALIDATION = frozenset({"val", "valid", "validation", "dev"})
 _KEEPING = re.compile(r"save|state_dict|deepcopy|clone|checkpoint")
 _WORD = re.compile(r"[^\W_]+")
@@ -56,24 +57,27 @@ def guarded_losses(path: str) -> frozenset[str]:
 
 
 def of_validation(guard: Guard, names: Iterable[str]) -> list[str]:
-    """Return the variables with the figure of a validation, beside a guard that compares one of the training.
+    """Return the variables with the figure of a validation, beside a guard that compares one of the training or test.
 
-    There are none for a guard with a best value that has the name of the training, too, or that keeps weights to return
-    to after a spike: it is meant.
+    There are none for a guard with a best value that has the same name, too, or that keeps weights to return to after a
+    spike: it is meant.
 
     >>> guard = Guard("train_loss", True, False, False, Site("", 0), "best_loss")
     >>> of_validation(guard, ["loss", "val_loss", "val_acc", "test_loss", "best_val_loss", "train_val_loss"])
     ['val_loss']
+    >>> of_validation(Guard("test_acc", False, True, True, Site("", 0), "best"), ["val_acc", "test_acc", "train_acc"])
+    ['val_acc']
     """
     words = _words(guard.name)
-    if not words & _TRAINING or words & _VALIDATION or _words(guard.best) & _TRAINING or guard.returns:
+    named = [names for names in (_TRAINING, _TEST) if words & names]
+    if len(named) != 1 or words & _VALIDATION or _words(guard.best) & named[0] or guard.returns:
         return []
     known = [(name, _words(name)) for name in names]
     alike = [kind for kind in (_LOSSES, _SHARES) if words & kind]
     return [
         name
         for name, its in known
-        if its & _VALIDATION and not its & (_TRAINING | _BEST) and any(its & kind for kind in alike)
+        if its & _VALIDATION and not its & (_TRAINING | _TEST | _BEST) and any(its & kind for kind in alike)
     ]
 
 
