@@ -1,11 +1,11 @@
 from truestep.events import (
     BackwardEnded,
     GradientsTaken,
-    HandStepped,
     ModelCalled,
     ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
+    ParametersUnchanged,
     PlainTensorKept,
     Site,
     TapeRead,
@@ -44,10 +44,15 @@ def test_layers_in_a_dict_are_advised_to_use_module_dict():
 def test_layers_that_a_method_calls_are_models_of_their_own():
     called = UnregisteredModuleCalled(model=1, name="couplings[0]", parameters=(5, 6), by_method=True, site=LINE)
     itself, steps = ModelMet(model=3, parameters=(5, 6)), step(layers=(called,)) * 4
-    (finding,) = judge(LayersInPlainContainer, [NET, itself, BUILT, *steps])
-    assert (finding.primary.site, finding.related) == (LINE, ())
-    assert judge(LayersInPlainContainer, [NET, itself, BUILT, *step(layers=(called,)), HandStepped(), *steps]) == []
-    assert judge(LayersInPlainContainer, [NET, ModelMet(model=3, parameters=(5, 6, 7)), BUILT, *steps]) == []
+    kept = ParametersUnchanged(parameters=(5, 6), steps=20, random=(5,))
+    (finding,) = judge(LayersInPlainContainer, [NET, itself, BUILT, *steps, kept])
+    assert (finding.primary.site, finding.related, finding.seen.count) == (LINE, (), 4)
+    later = OptimizerBuilt(optimizer=2, parameters=(5, 6))
+    moved = ParametersUnchanged(parameters=(), steps=20, random=(5,), moved=(5, 6))
+    loaded = ParametersUnchanged(parameters=(5, 6), steps=20)
+    for healthy in ([*steps, kept, later], [*steps, moved], [*steps, loaded], [called, kept]):
+        assert judge(LayersInPlainContainer, [NET, itself, BUILT, *healthy]) == []
+    assert judge(LayersInPlainContainer, [NET, ModelMet(model=3, parameters=(5, 6, 7)), BUILT, *steps, kept]) == []
 
 
 def test_one_call_is_quiet():

@@ -105,7 +105,8 @@ class DistancesRead(Event):
     other: tuple[int, ...] = ()
     """The others of these parameters."""
     live: bool = False
-    """Whether the program holds the memory of one of ``zero`` under another name, and no copy of its values."""
+    """Whether the program holds the memory of one of ``zero`` under another name, and no copy of its values, and has
+    changed them since. Emitted once more for this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

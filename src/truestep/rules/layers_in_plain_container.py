@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from truestep.events import (
     Event,
     GradientsTaken,
-    HandStepped,
     ModelCalled,
     OptimizerBuilt,
     PlainTensorKept,
+    RunEnded,
     Site,
     TapeRead,
     UnregisteredModuleCalled,
@@ -20,8 +20,6 @@ from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 _LEAST = 2
-_LEAST_BY_METHOD = 4
-"""Calls until it is known whether the program updates the layers by hand."""
 
 
 class LayersInPlainContainer(Rule):
@@ -62,8 +60,8 @@ class LayersInPlainContainer(Rule):
     A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen
     with ``requires_grad_(False)``; so is a random tensor called ``weight`` or ``position`` that is fixed on purpose.
     Not reported: frozen networks, random features, points with derivatives, teachers without gradients, tied layers
-    that another model or an optimizer holds, layers that a method calls and the program updates by hand, and models
-    without parameters in any optimizer.
+    that another model or an optimizer holds, layers that a method calls and that move, are loaded, or get an optimizer
+    later, and models without parameters in any optimizer.
 
     References
     ----------
@@ -89,6 +87,8 @@ class LayersInPlainContainer(Rule):
         self._calls: dict[tuple[int, ...], int] = {}
         self._layers: dict[Site | None, dict[tuple[int, ...], UnregisteredModuleCalled]] = {}
         self._reported: set[Site | None] = set()
+        self._by_method: dict[tuple[int, ...], UnregisteredModuleCalled] = {}
+        """Parameters of layers that methods other than `forward` call; an optimizer can be built for them later."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -98,8 +98,9 @@ class LayersInPlainContainer(Rule):
                 self._reached.update(event.reached)
             case UnregisteredModuleCalled(fresh=False):
                 self._calls[event.parameters] = self._calls.get(event.parameters, 0) + 1
-                least = _LEAST_BY_METHOD if event.by_method else _LEAST
-                if self._calls[event.parameters] >= least and self._astray(event, run):
+                if event.by_method:
+                    self._by_method[event.parameters] = event
+                elif self._calls[event.parameters] >= _LEAST and self._astray(event, run):
                     self._found(event, run)
             case PlainTensorKept(gradient=True) if GradientsTaken in run.met:
                 pass  # it may be the points of a differential equation
@@ -131,8 +132,6 @@ class LayersInPlainContainer(Rule):
 
     def _astray(self, event: UnregisteredModuleCalled, run: Progress) -> bool:
         """Return True if the layer gets gradients but no updates while the model around it is trained."""
-        if event.by_method and HandStepped in run.met:
-            return False
         own = set(event.parameters) if event.by_method else set()
         owned = {p for model in run.models.values() for p in model.parameters if not own.issuperset(model.parameters)}
         return (
@@ -140,6 +139,18 @@ class LayersInPlainContainer(Rule):
             and any(p in self._reached for p in event.parameters)
             and not any(run.held_by.get(p) or p in owned for p in event.parameters)
         )
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        """Judge the layers that methods call: nothing has held, moved or loaded them in the whole run."""
+        self._reported.clear()
+        for parameters, call in self._by_method.items():
+            kept = run.weights.random.intersection(parameters) and run.weights.moved.isdisjoint(parameters)
+            if kept and self._calls[parameters] >= _LEAST and self._astray(call, run):
+                self._found(call, run)
+        for site in {call.site for call in self._by_method.values()} & self._drafts.keys():
+            self._drafts[site].count = sum(
+                self._calls[parameters] for parameters, call in self._by_method.items() if call.site == site
+            )
 
     def _found(self, event: UnregisteredModuleCalled, run: Progress) -> None:
         layers = self._layers.setdefault(event.site, {})

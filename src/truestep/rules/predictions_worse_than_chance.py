@@ -115,11 +115,16 @@ class PredictionsWorseThanChance(Rule):
         match event:
             case BackwardEnded() | GradientsTaken():
                 self._attacked = True
-            case OptimizerStepped():
+            case OptimizerStepped() if self._trains(event.optimizer, run):
                 self._attacked = False
             case ResultCompared(equal=int()) if run.step >= _LEAST_STEPS and not self._attacked:
                 line = self._lines.setdefault((event.model, event.site), _Line(event))
                 line.add(event, run.step)
+
+    def _trains(self, optimizer: int, run: Progress) -> bool:
+        """Return True if an optimizer holds parameters of a model; a perturbation of inputs has another one."""
+        held = run.holds.get(optimizer, set())
+        return any(not held.isdisjoint(model.parameters) for model in run.models.values())
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited"):

@@ -60,8 +60,8 @@ class StateNotLoaded(Rule):
     A call of ``state_dict()`` for an effect of an overridden method. Not reported: objects with hooks on
     ``state_dict``, runs of several processes (some wrappers gather the state in every process), variables that are
     returned, passed on, or read anywhere in the file, and those of imported files outside of functions; weights from a
-    file for another training, which begins at its first epoch, and schedules that are built or stepped to their
-    position.
+    file for another training, which begins at its first epoch, schedules that are built or stepped to their position,
+    and those that go on from the rate that they find, such as ``ExponentialLR``.
 
     References
     ----------
@@ -144,7 +144,7 @@ class StateNotLoaded(Rule):
         name = run.scheduler_name(event.scheduler)
         if run.state.left()[1]:
             self._left(loaded.site, name, "the steps", f"`{loaded.name}` goes on", run)
-        elif event.jump:
+        elif event.jump and run.state.file is not None and run.state.file.resumes:
             self._never_saved(loaded, name, event, run)
 
     def _never_saved(self, loaded: OptimizerLoaded, name: str, event: SchedulerStepped, run: Progress) -> None:

@@ -11,10 +11,6 @@ _LEAST_OF_A_CUT = 2
 """Reads that suffice if the source has the cut, such as ``.detach()``."""
 
 
-_LEAST_ZERO = 3
-"""Reads of distances that are zero, at least two of them one step apart."""
-
-
 @dataclass(slots=True)
 class _Held:
     """The distances of weights from kept values in the losses of one line."""
@@ -22,20 +18,14 @@ class _Held:
     zero: set[int] = field(default_factory=set)
     other: set[int] = field(default_factory=set)
     reads: int = 0
-    latest: int = -2
-    """Step of the latest read."""
-    in_a_row: bool = False
     live: bool = False
 
-    def add(self, event: DistancesRead, step: int) -> None:
+    def add(self, event: DistancesRead) -> None:
         """Enter a read."""
         self.zero.update(event.zero)
         self.other.update(event.other)
-        if event.zero:
-            self.reads += 1
-            self.live |= event.live
-            self.in_a_row |= step == self.latest + 1
-            self.latest = step
+        self.reads += not event.live
+        self.live |= event.live
 
 
 @dataclass(slots=True)
@@ -60,7 +50,8 @@ class TermWithoutGradient(Rule):
     file returns. Functions and criteria of the file are followed to the choices in them.
 
     Also reports a penalty on the distance of weights from kept ones that is exactly zero in all these passes, while an
-    optimizer moves the weights: the kept values are the weights themselves, ``p.data`` without a copy.
+    optimizer moves the weights: the kept values are the weights themselves, ``p.data`` without a copy. The program must
+    hold the memory of the weights under another name, and no copy of their values.
 
     Also reports a cross entropy that counts rows of scores which nothing has computed: in three sampled steps they hold
     only zeros, at equal distances, beside rows of other scores. They are the first positions of a tensor of zeros that
@@ -96,8 +87,8 @@ class TermWithoutGradient(Rule):
     ------------------
     A constant that is added on purpose, to print the loss with it. Not reported: a difference that is detached, as in
     straight-through estimators, constants, detached weights and targets, choices in functions of other files, choices
-    beside functions and objects that may hold parameters, distances that are zero in the first step of a task or a
-    round alone, noise that is compared with a chance, and terms that have a gradient in some steps, also in turn.
+    beside functions and objects that may hold parameters, distances of weights that do not move, noise that is compared
+    with a chance, and terms that have a gradient in some steps, also in turn.
 
     References
     ----------
@@ -121,7 +112,7 @@ class TermWithoutGradient(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, DistancesRead):
-            self._held.setdefault(event.site, _Held()).add(event, run.step)
+            self._held.setdefault(event.site, _Held()).add(event)
         if isinstance(event, LossComputed) and event.blank is not None:
             self._counts_blank(event, event.blank, run)
         if isinstance(event, TermsRead):
@@ -171,11 +162,10 @@ class TermWithoutGradient(Rule):
     def _judge_distances(self, run: Progress) -> None:
         """Report penalties that hold the weights at the weights themselves."""
         for site, held in self._held.items():
-            moved = {one for one in held.zero if one in run.weights.moved and run.held_by.get(one)}
-            known = held.live or (held.in_a_row and held.reads >= _LEAST_ZERO)
-            if not known or not moved or held.zero & held.other:
+            trained = [one for one in sorted(held.zero) if run.held_by.get(one)]
+            if not held.live or not trained or held.zero & held.other:
                 continue
-            names = run.parameter_names(tuple(sorted(moved)))
+            names = run.parameter_names(tuple(trained))
             draft = self.report(
                 site,
                 f"a penalty of the loss on the distance of {names} from kept values is always zero",

@@ -43,4 +43,5 @@ with tempfile.TemporaryDirectory() as folder:
     state = torch.load(file)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])  # error: state-not-loaded
-    epochs(range(state["epoch"], 12), model, optimizer, schedule, file)
+    first = state["epoch"]
+    epochs(range(first, 12), model, optimizer, schedule, file)

@@ -199,6 +199,8 @@ class BackwardProbe(Probe):
             sampled = scene.sampling.on
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
             self._look_at_value(root, node, site)
+        if self.distances.waiting:
+            self.distances.confirm()
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)

@@ -87,7 +87,7 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
     found: list[tuple[int, int, Guard]] = []
     tree = source.parsed(path) or ast.Module([], [])
     classes = [one for one in source.walk(tree) if isinstance(one, ast.ClassDef)]
-    returns = {best for node in source.walk(tree) if isinstance(node, ast.If) for best in _returning(node)}
+    returns = _returning(tree)
     for node in source.walk(tree):
         compared = _compared(node.test) if isinstance(node, ast.If) else None
         if compared is None or not isinstance(node, ast.If):
@@ -128,11 +128,33 @@ def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
     return left.id, best, greater, compare
 
 
-def _returning(node: ast.If) -> list[str]:
-    """Return the best figures that a branch which loads weights is taken by."""
-    if not any("load_state_dict" in ast.unparse(one) for one in node.body):
-        return []
-    return [_best(one) for one in ast.walk(node.test) if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)]
+def _returning(tree: ast.Module) -> set[str]:
+    """Return the best figures that a branch which loads weights is taken by, itself or by a function of the file."""
+    functions = [node for node in source.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    loads = {node.name for node in functions if "load_state_dict" in ast.unparse(node)} | {"load_state_dict"}
+    compared = {
+        place.id: bests
+        for node in source.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Compare) and (bests := _bests(node.value))
+        for place in node.targets
+        if isinstance(place, ast.Name)
+    }
+    found: set[str] = set()
+    for node in source.walk(tree):
+        if isinstance(node, ast.If) and any(loads & _called(one) for one in node.body):
+            names = {one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)}
+            found |= _bests(node.test).union(*(compared.get(name, set()) for name in names))
+    return found
+
+
+def _bests(test: ast.expr) -> set[str]:
+    return {best for one in ast.walk(test) if isinstance(one, ast.expr) and (best := _best(one))}
+
+
+def _called(statement: ast.stmt) -> set[str]:
+    """Return the last parts of the names of the functions that a statement calls."""
+    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return {ast.unparse(one).rpartition(".")[2] for one in calls}
 
 
 def _assigns(branch: list[ast.stmt], target: str) -> bool:

@@ -200,7 +200,7 @@ class Models:
         scene = self.scene
         parameters = module.parameters() if isinstance(module, self._module) else ()
         trainable = tuple(scene.hold(p).number for p in parameters if p.requires_grad)
-        if trainable:
+        if trainable and next(whole.parameters(), None) is not None:
             scene.emit(
                 UnregisteredModuleCalled(
                     model=self.met(whole, user, "self").number,

@@ -31,6 +31,10 @@ _MOSTLY, _FAR = 0.8, 0.8
 """Least share of falls of a metric that falls, and its largest value, as a part of the first."""
 _JUMP = 1.5
 """Least factor by which the first step of a schedule changes a rate that was loaded, as one that begins again does."""
+_FROM_START = frozenset({
+    "CosineAnnealingWarmRestarts", "CyclicLR", "LambdaLR", "LinearLR", "OneCycleLR", "SequentialLR",
+})  # fmt: skip
+"""Schedules that compute a rate from their position; others go on from the rate that they find."""
 _MOST_PLANS = 16
 """Schedules with a plan, from the start of the run."""
 
@@ -296,7 +300,7 @@ def _jump(first: tuple[float, ...], before: tuple[float, ...], scheduler: Any) -
     """Return a rate before and after the first step of a schedule if it was another than at its start, and jumps."""
     pairs = zip(before, _rates(scheduler), strict=False)
     found = [(one, two) for one, two in pairs if one > 0 < two and max(one / two, two / one) >= _JUMP]
-    begins = getattr(scheduler, "last_epoch", None) == 1
+    begins = getattr(scheduler, "last_epoch", None) == 1 and type(scheduler).__name__ in _FROM_START
     return found[0] if found and begins and before != first else ()
 
 

@@ -124,9 +124,11 @@ def skipped(call: Call, target: Any, torch: Any) -> bool:
         return False
     for value in sequences(call, torch).values():
         length, left = divmod(len(flat), value.shape[0])
-        if left or length < _LEAST_LENGTH or not 0 <= value.shape[1] - length <= _MOST_SHORTER:
+        if left or length < _LEAST_LENGTH or not 0 <= value.shape[1] - length <= 1:
             continue
         targets = flat.reshape(value.shape[0], length)
+        if length == value.shape[1] and bool((targets[:, -1] >= 0).any()):
+            continue  # one shift is by the data, and leaves all positions; the other leaves out the last one
         shares = []
         for shift in (2, 0, 1, 3):
             common = min(length, value.shape[1] - shift)

@@ -207,11 +207,9 @@ class TargetsRead:
 
 
 def _is_aligned(made: _Called, loss: _Loss) -> bool:
-    """Return True if the scores of a loss begin with those of the first position of the first row."""
-    second = loss.second
-    return second is not None and any(
-        size[2] == loss.classes and bool((second == along).all()) for size, along, _ in made.corners
-    )
+    """Return True if the scores of a loss begin with those of the first position of the only result with scores."""
+    second, scores = loss.second, [along for size, along, _ in made.corners if size[2] == loss.classes]
+    return second is not None and len(scores) == 1 and bool((second == scores[0]).all())
 
 
 def _corners(result: Any, torch: Any) -> list[tuple[tuple[int, ...], Any, Any]]:

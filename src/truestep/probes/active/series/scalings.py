@@ -25,6 +25,10 @@ _MOST_CALLS = 24
 """Calls of evaluations that are looked up, of each form."""
 _MOST_PARTS = 4
 
+_DIVIDING = re.compile(
+    r"\b(?:fit_)?transform\(|-\s*[\w.]+(?:\([^()]*\))?\)\s*/\s*\(?[\w.]*(?:std|sigma|scale|deviation)"
+)
+"""Lines that scale data; a deviation can also be that of a figure that is printed."""
 _SCALING = re.compile(r"\b(?:nan)?(?:std|var|std_mean|var_mean|fit_transform)\(|\bStandardScaler\b")
 
 
@@ -160,7 +164,7 @@ class SeriesScalings:
             if one is not None and not trained[2] and self._unlike_another(one, trained[0], seen):
                 return
         for trained, one in seen.sources.items():
-            if one is not None and _scales(frames) and self._together(one, trained[0], seen):
+            if one is not None and _scales(frames) and self._together(one, trained[0], seen, _divides(frames)):
                 return
 
     def _own(self, part: _Part, trained: Statistics, name: str) -> bool:
@@ -197,7 +201,7 @@ class SeriesScalings:
                 self._tell(one, "own", "standard", len(one.standard), name)
         return bool(own)
 
-    def _together(self, trained: Statistics, name: str, seen: _Trained) -> bool:
+    def _together(self, trained: Statistics, name: str, seen: _Trained, divides: bool) -> bool:
         """Emit series that are scaled together with that of the training, in the order of their first evaluation."""
         torch = self._scene.torch
         parts = [one for one in seen.parts if one.statistics.sums.shape == trained.sums.shape and not one.emitted]
@@ -211,8 +215,9 @@ class SeriesScalings:
                 standard = whole.standard(torch) - trained.standard(torch)
                 standard -= {at for one in some for at in one.standard}
                 if standard:
+                    shift = trained.shift(standard) if divides else 0.0
                     for one in some:
-                        self._tell(one, "joint", "standard", len(standard), name, trained.shift(standard))
+                        self._tell(one, "joint", "standard", len(standard), name, shift)
                     return True
         return False
 
@@ -240,6 +245,12 @@ def _scales(frames: list[FrameType]) -> bool:
     """Return True if a file of the program computes deviations, or fits a scaler: data can be published as scaled."""
     paths = {frame.f_code.co_filename for frame in frames}
     return any(_SCALING.search(line) for path in paths for line in source.read(path).lines)
+
+
+def _divides(frames: list[FrameType]) -> bool:
+    """Return True if a file of the program divides by a deviation, or transforms with a fitted scaler."""
+    paths = {frame.f_code.co_filename for frame in frames}
+    return any(_DIVIDING.search(line) for path in paths for line in source.read(path).lines)
 
 
 def _by_one_function(made: Site | None) -> bool:
