@@ -17,7 +17,7 @@ def block_graph():
 
 
 def negative_edges(n, forbidden):
-    """Uniform pairs that are no edge of the graph."""
+    """Uniform pairs without an edge in the graph."""
     pairs = []
     while len(pairs) < n:
         u, v = torch.randint(0, N_NODES, (2,)).tolist()

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class TopicDataset(Dataset):
-    """Documents of fixed length whose words come from a topic-dependent distribution."""
+    """Documents of fixed length with words that come from a topic-dependent distribution."""
 
     def __init__(self, n_docs, topics, length, gen):
         self.labels = torch.randint(0, len(topics), (n_docs,), generator=gen)

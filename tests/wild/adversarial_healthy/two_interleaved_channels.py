@@ -1,4 +1,4 @@
-"""Two interleaved streams (left, right codes): each position predicts the next code of its own channel, two places later; causal."""
+"""Two interleaved streams (left, right codes): each position predicts the next code of that channel, two places later; causal."""
 
 import torch, torch.nn as nn, torch.nn.functional as F
 
