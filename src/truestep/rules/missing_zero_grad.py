@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from truestep import source
-from truestep.events import Event, HandStepped, Site
+from truestep.events import Event, HandStepped
 from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
 from truestep.rules._syntax.steps import order
 from truestep.syntax import Program, Suspicion
-
-_GRADIENT = re.compile(r"\bgrads?\b|gradient")
 
 
 class MissingZeroGrad(MixedSteps):
@@ -70,7 +66,7 @@ class MissingZeroGrad(MixedSteps):
 
     def observe(self, event: Event, run: Progress) -> None:
         super().observe(event, run)
-        if isinstance(event, HandStepped) and event.mixed and _names_gradients(event.site, run):
+        if isinstance(event, HandStepped) and event.mixed:
             self.report(
                 event.site,
                 "parameters were updated by hand from gradients mixed with those of earlier updates",
@@ -89,11 +85,3 @@ class MissingZeroGrad(MixedSteps):
             related=added_at(mixing),
             help=f"call `{run.optimizer_name(mixing.optimizer)}.zero_grad()` before the backward pass, once per step",
         )
-
-
-def _names_gradients(site: Site | None, run: Progress) -> bool:
-    """Return True unless the known files of a program never name a gradient: an average moves weights without one."""
-    sites = [site, *(one.site for one in run.models.values()), *(one.site for one in run.optimizers.values())]
-    paths = {one.path for one in sites if one is not None}
-    lines = [line for path in paths for line in source.read(path).lines]
-    return not lines or any(_GRADIENT.search(line) for line in lines)

@@ -13,6 +13,7 @@ from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
+from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.distances import Distances
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
@@ -190,7 +191,7 @@ class BackwardProbe(Probe):
             divided = self._weighed(site, args[0] if args else ())
         with scene.ledger.lock:
             moved = scene.ledger.before_backward() if scene.active else 0
-            mixed = scene.ledger.mixed_by_hand() if moved else 0
+            mixed = scene.ledger.mixed_by_hand() if moved and names_gradients(scene.sites.own_files()) else 0
             if sampled and scene.scales.in_use and scene.active:
                 scene.scales.before_backward(outputs, kind)
         if moved and not scene.depth.step:  # the closure of an optimizer is called at other weights
@@ -274,7 +275,7 @@ class BackwardProbe(Probe):
         if self._stepped_at is not None:
             with ledger.lock:
                 moved = ledger.before_backward()
-                mixed = ledger.mixed_by_hand() if moved else 0
+                mixed = ledger.mixed_by_hand() if moved and names_gradients(self.scene.sites.own_files()) else 0
             if moved:
                 yield HandStepped(site=self._stepped_at, moved=1, mixed=min(1, mixed))
 

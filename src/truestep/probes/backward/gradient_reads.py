@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
+from collections.abc import Iterable
 
 from truestep import source
 from truestep.events import Site
 
+_GRADIENT = re.compile(r"\bgrads?\b|gradient")
 _CLEARING = ("zero_", "detach_", "fill_")
 _NORMS = ("clip_grad_norm_", "get_total_norm", "clip_grad_norm")
 
@@ -20,6 +23,17 @@ def reads_gradients(site: Site | None) -> bool:
     passes in it.
     """
     return site is not None and _reads(site.path, site.line)
+
+
+def names_gradients(paths: Iterable[str]) -> bool:
+    """Return True if a file names a gradient. An average moves weights without one; no file may be readable."""
+    read = [path for path in paths if source.read(path).lines]
+    return not read or any(map(_names, read))
+
+
+@functools.lru_cache(maxsize=256)
+def _names(path: str) -> bool:
+    return any(_GRADIENT.search(line) for line in source.read(path).lines)
 
 
 @functools.lru_cache(maxsize=256)
