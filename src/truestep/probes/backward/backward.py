@@ -191,7 +191,7 @@ class BackwardProbe(Probe):
             divided = self._weighed(site, args[0] if args else ())
         with scene.ledger.lock:
             moved = scene.ledger.before_backward() if scene.active else 0
-            mixed = scene.ledger.mixed_by_hand() if moved and names_gradients(scene.sites.own_files()) else 0
+            mixed = self._mixed_by_hand() if moved else 0
             if sampled and scene.scales.in_use and scene.active:
                 scene.scales.before_backward(outputs, kind)
         if moved and not scene.depth.step:  # the closure of an optimizer is called at other weights
@@ -275,9 +275,14 @@ class BackwardProbe(Probe):
         if self._stepped_at is not None:
             with ledger.lock:
                 moved = ledger.before_backward()
-                mixed = ledger.mixed_by_hand() if moved and names_gradients(self.scene.sites.own_files()) else 0
+                mixed = self._mixed_by_hand() if moved else 0
             if moved:
                 yield HandStepped(site=self._stepped_at, moved=1, mixed=min(1, mixed))
+
+    def _mixed_by_hand(self) -> int:
+        """Return the number of gradients that updates by hand have mixed; none for averages, which use no gradient."""
+        mixed = self.scene.ledger.mixed_by_hand()
+        return mixed if mixed and names_gradients(self.scene.sites.own_files()) else 0
 
     def _is_early(self, site: Site | None) -> bool:
         """Return True in some of the first steps with passes of a line, which may come late in a run."""
