@@ -32,7 +32,7 @@ picture: $(VENV)/demo.stamp ## update the picture in the README and the reports 
 test: ## tests and doctests, and lint beside them; `make test programs` is what CI runs
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(if $(ELSEWHERE),,lint)
 
-programs: ## tests of several seconds: whole programs, commands in processes, several ranks
+programs: ## tests of a second or more: whole programs, commands in processes, several ranks
 	@$(MAKE) --no-print-directory tests TIER="program and not slow"
 
 test-all: ## all of these, and the slow tests, such as the harm of every proof
