@@ -35,7 +35,7 @@ HEALTHY = [
     *(REPOSITORY / "src" / "truestep" / "model").rglob("*.py"),
 ]  # fmt: skip
 CONTAINERS = (WILD / "adversarial_broken", WILD / "frameworks_planted")
-LEAST_RECALL = 0.4
+LEAST_RECALL = 0.41
 """Share of the planted failures of rules that read the syntax; a run finds all of them."""
 
 

@@ -297,7 +297,7 @@ class UnregisteredModuleCalled(Event):
     fresh: bool = False
     """Whether it was created during the same forward call."""
     by_method: bool = False
-    """Whether a method other than forward calls it, so that it is a model of its own for this call."""
+    """Whether a method other than forward calls it, so that the call is that of a separate model."""
     site: Site | None = None
     """Line that calls it."""
 

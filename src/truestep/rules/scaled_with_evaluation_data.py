@@ -69,7 +69,7 @@ class ScaledWithEvaluationData(Rule):
     ------------------
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless
-    the training part of a series has a mean or a deviation of its own that differs by 0.2 or more.
+    the mean or the deviation of the training part alone differs from that of both by 0.2 or more.
     Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
     rows of a table or 100 steps of a series, series with as many steps as that of the training, or from a function that
     scales others, too, columns of few different values, series that repeat without noise or are

@@ -230,17 +230,28 @@ def _registered(key: str, owner: Scope, program: Program) -> bool:
 
 
 def _use(key: str, owner: Scope, program: Program) -> ast.expr | None:
-    """Return the call in `forward` that runs a layer of a container."""
+    """Return the call in `forward` that runs a layer of a container; without a `forward`, in another method."""
     forward = program.methods(owner, "forward")
-    if forward is None:
-        return None
+    methods = _instead_of_forward(owner, program) if forward is None else [forward]
+    return next((found for method in methods if (found := _use_in(method, key)) is not None), None)
+
+
+def _instead_of_forward(owner: Scope, program: Program) -> list[Scope]:
+    """Return the methods of a class without a `forward` that creates parameters, and no optimizer."""
+    calls = [call.name for scope in program.inside(owner) for call in scope.calls]
+    trained = "torch.nn.Parameter" in calls and not any(name.startswith("torch.optim.") for name in calls)
+    methods = [one for one in owner.inner.values() if one.kind == "function" and not one.decorators]
+    return [one for one in methods if trained and not one.name.endswith("__init__")]
+
+
+def _use_in(method: Scope, key: str) -> ast.expr | None:
     names = {
         bound.key
-        for bindings in forward.bindings.values()
+        for bindings in method.bindings.values()
         for bound in bindings
         if bound.how == "for" and bound.value is not None and _mentions(bound.value, key)
     }
-    for call in forward.calls:
+    for call in method.calls:
         function = call.node.func
         if isinstance(function, ast.Name) and function.id in names:
             return call.node
