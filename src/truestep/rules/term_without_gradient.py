@@ -85,7 +85,8 @@ class TermWithoutGradient(Rule):
 
     Known false alarms
     ------------------
-    A constant that is added on purpose, to print the loss with it. Not reported: a difference that is detached, as in
+    A constant that is added on purpose, to print the loss with it, and a penalty at a copy in a numpy array, in a step
+    that begins there, beside another name of the live weights. Not reported: a difference that is detached, as in
     straight-through estimators, constants, detached weights and targets, choices in functions of other files, choices
     beside functions and objects that may hold parameters, distances of weights that do not move, noise that is compared
     with a chance, and terms that have a gradient in some steps, also in turn.

@@ -245,7 +245,7 @@ class SchedulerProbe(Probe):
             metric_is_training_loss=same,
             at_zero=_at_zero(scheduler),
             rate=self._rate(number, scheduler),
-            jump=_jump(self._fresh.pop(id(scheduler), before), before, scheduler) if before else (),
+            jump=_jump(self._fresh.pop(id(scheduler), ()), before, scheduler),
         )
         if scene.coast.learning and key and not metric:
             self._since[key] = since
