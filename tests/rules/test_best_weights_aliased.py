@@ -1,4 +1,4 @@
-from truestep.events import ModelCalled, ModelMet, OptimizerStepped, Site, StateLoaded
+from truestep.events import KeptTensorsChanged, ModelCalled, ModelMet, OptimizerStepped, Site, StateLoaded
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.best_weights_aliased import BestWeightsAliased
@@ -43,3 +43,18 @@ def test_weights_that_are_edited_through_a_kept_dict_are_quiet():
 def test_a_run_without_a_load_is_not_observed():
     verdict = BestWeightsAliased().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no load_state_dict")
+
+
+KEPT = KeptTensorsChanged(name="best_params", best="best", value=0.25, tensors=2, read=LOADED, site=TAKEN)
+
+
+def test_tensors_that_change_at_the_same_best_figure_are_found_where_they_were_kept():
+    (finding,) = judge(BestWeightsAliased, [*STEPS, KEPT])
+    assert finding.primary.site == TAKEN
+    assert [mark.site for mark in finding.related] == [LOADED]
+    assert "`best_params` holds the tensors that are trained" in finding.message
+    assert finding.cost == "2 tensors changed while `best` stayed 0.25"
+
+
+def test_kept_tensors_that_a_model_loads_again_are_one_finding():
+    assert len(judge(BestWeightsAliased, [*STEPS, KEPT, load(taken=TAKEN, taken_steps=20)])) == 1

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from truestep.events import (
+    LeavesGrouped,
     ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
@@ -169,3 +170,34 @@ def test_parameters_that_were_unfrozen_and_never_joined_are_found():
     joined = ParametersAdded(optimizer=1, parameters=(1, 2, 3, 4))
     moved = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=20)
     assert judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, alone], more=(joined, moved))) == []
+
+
+def of_a_dict(held, unchanged, steps=60, read=(1, 2, 3), moved=None, shapes=((8, 8), (8,), (8,))):
+    names = ("P['w']", "P['b']", "P['v']")
+    met = [ParameterMet(parameter=n, name="", shape=shape) for n, shape in zip((1, 2, 3), shapes, strict=True)]
+    group = LeavesGrouped(parameters=(1, 2, 3), names=names, name="P")
+    looked = ParametersUnchanged(parameters=unchanged, moved=held if moved is None else moved, steps=steps)
+    return [*run(held, (), steps, met, TapeRead(reached=read), [group, looked])]
+
+
+def test_a_tensor_of_a_dict_that_no_optimizer_holds_is_found():
+    (finding,) = judge(ParametersNotOptimized, of_a_dict((1, 3), (2,)))
+    assert finding.primary.site == BUILT
+    assert finding.primary.label == "`opt` holds 2 tensors of `P`, not P['b']"
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_most_tensors_of_a_dict_left_out_have_low_confidence():
+    (finding,) = judge(ParametersNotOptimized, of_a_dict((3,), (1, 2)))
+    assert finding.confidence is Confidence.LOW
+
+
+def test_a_large_table_of_a_dict_left_out_has_medium_confidence():
+    (finding,) = judge(ParametersNotOptimized, of_a_dict((2, 3), (1,)))
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_tensors_of_a_dict_that_move_or_are_not_reached_are_quiet():
+    assert judge(ParametersNotOptimized, of_a_dict((1, 3), (), moved=(1, 2, 3))) == []
+    assert judge(ParametersNotOptimized, of_a_dict((1, 3), (2,), read=(1, 3))) == []
+    assert judge(ParametersNotOptimized, of_a_dict((1, 3), (2,), moved=())) == []

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from truestep.events import ModelAliased, ModelCalled, ModelMet, OptimizerStepped, Site
+from truestep.events import AverageOfItself, ModelAliased, ModelCalled, ModelMet, OptimizerStepped, Site
 from truestep.rules.reference_is_the_model import ReferenceIsTheModel
 from truestep.testing import judge
 
@@ -54,3 +54,18 @@ def test_models_that_may_share_weights_are_found_if_they_get_the_same_input():
     assert finding.message == "`nets` holds one model 2 times"
     assert judge(ReferenceIsTheModel, [*trained, WITHOUT]) == []
     assert judge(ReferenceIsTheModel, [*trained, replace(WITH, same_input=True)]) == []
+
+
+def test_an_average_that_is_written_with_itself_is_found_where_it_begins():
+    (finding,) = judge(
+        ReferenceIsTheModel, [AverageOfItself(name="ema", other="params", tensors=2, updated=CALLED, site=BOUND)]
+    )
+    assert (finding.message, finding.primary.site) == ("`ema` is `params` itself, not a copy", BOUND)
+    assert [mark.label for mark in finding.related] == ["mixes it with itself"]
+
+
+def test_an_average_without_a_known_begin_is_found_at_its_update():
+    (finding,) = judge(
+        ReferenceIsTheModel, [AverageOfItself(name="a", other="p", tensors=1, updated=BOUND, site=BOUND)]
+    )
+    assert (finding.primary.site, list(finding.related)) == (BOUND, [])

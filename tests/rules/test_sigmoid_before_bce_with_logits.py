@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, Site
+from truestep.events import LossComputed, OptimizerStepped, Site, SquashedTwice
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits
@@ -56,3 +56,10 @@ def test_one_such_loss_is_quiet():
 def test_a_run_without_a_loss_function_is_not_observed():
     verdict = SigmoidBeforeBceWithLogits().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
+
+
+def test_a_loss_by_hand_is_found_at_its_backward_pass():
+    (finding,) = judge(SigmoidBeforeBceWithLogits, [SquashedTwice(site=LINE, form="logsigmoid"), STEP] * 3)
+    assert finding.primary.site == LINE
+    assert "`logsigmoid` gets the result of a sigmoid" in finding.primary.label
+    assert finding.seen.count == 3

@@ -104,6 +104,25 @@ class WeightsKept(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptTensorsChanged(Event):
+    """Tensors that a branch for a new best figure kept were changed by training, while the best figure stayed."""
+
+    absent: ClassVar[str] = "no tensors of a training kept in a branch that compares a figure with the best one"
+    name: str
+    """The variable that keeps them."""
+    best: str
+    """The variable with the best figure."""
+    value: float
+    """This figure."""
+    tensors: int
+    """Number of tensors that changed."""
+    read: Site | None = None
+    """A place that reads the variable."""
+    site: Site | None = None
+    """The statement that keeps them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OptimizerLoaded(Event):
     """An optimizer loaded a state with moments of its parameters."""
 

@@ -218,6 +218,16 @@ class TargetsTrained(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SquashedTwice(Event):
+    """At a sampled backward: a term of the loss is the logarithm of a sigmoid of the result of a sigmoid."""
+
+    absent: ClassVar[str] = "no logarithm of a sigmoid of a sigmoid"
+    site: Site | None = None
+    form: str = ""
+    """"logsigmoid", "softplus", "log of sigmoid" or "log of 1 + exp"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

@@ -9,6 +9,19 @@ from truestep.events._event import Event, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeavesGrouped(Event):
+    """At a sampled backward: a list or a dict of trainable leaves, of which an optimizer holds some and none others."""
+
+    absent: ClassVar[str] = "no collection of tensors of which an optimizer holds a part"
+    parameters: tuple[int, ...]
+    """Those of the collection that the loss reaches."""
+    names: tuple[str, ...] = ()
+    """Place of each, such as "P['bias']"."""
+    name: str = ""
+    """Variable that holds the collection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParametersUnchanged(Event):
     """At a sampled step: trainable parameters that have kept their values since they were first observed."""
 
@@ -72,6 +85,22 @@ class AverageMeasured(Event):
     """Sum of both shares."""
     site: Site | None = None
     """The first loop of the program over pairs of parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AverageOfItself(Event):
+    """An average of trained tensors consists of these tensors, or of views of them, and is written in place."""
+
+    absent: ClassVar[str] = "no average of tensors in variables"
+    name: str
+    """The variable with the average."""
+    other: str
+    """The variable with the trained tensors."""
+    tensors: int
+    updated: Site | None = None
+    """The statement that writes the average."""
+    site: Site | None = None
+    """The statement that gives it its first value; that of the update if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, StateLoaded
+from truestep.events import Event, KeptTensorsChanged, StateLoaded
 from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import states
@@ -21,6 +21,10 @@ class BestWeightsAliased(Rule):
     ------------
     Remembers the calls of ``state_dict()``. Reports a ``load_state_dict`` with only tensors that share memory with the
     module that loads them, after optimizer steps or a load of other weights have changed them.
+
+    In programs that keep tensors themselves, looks at the variables that a branch for a new best figure assigns, and
+    that are read elsewhere: tensors, and lists, tuples and dicts of them. Reports one with the memory of tensors that
+    are trained, if these have changed from one look to the next while the best figure has kept its value.
 
     Why it matters
     --------------
@@ -48,7 +52,9 @@ class BestWeightsAliased(Rule):
     ------------------
     None known. Not reported: a state dict that is loaded within 10 steps (some programs write to the weights through
     it), a state dict of another model, and one that contains copies. A kept dict that is saved to a file or loaded into
-    another model is not judged: some programs want its latest values.
+    another model is not judged: some programs want its latest values. Of kept tensors, not reported: those that are
+    read in the branch only, a best figure that begins again in each pass of the loop (the best one of a list), and
+    tensors that each update replaces by new ones.
 
     References
     ----------
@@ -60,7 +66,7 @@ class BestWeightsAliased(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "state"
-    watches = (StateLoaded,)
+    watches = (KeptTensorsChanged, StateLoaded)
     needs = (StateLoaded,)
 
     @classmethod
@@ -71,15 +77,22 @@ class BestWeightsAliased(Rule):
         super().__init__()
         self._soon = False
         """Whether a model loaded its own live weights after few steps."""
+        self._lines: set[tuple[str, int]] = set()
+        """Lines of variables with tensors that were found to change."""
 
     def suspected(self) -> bool:
         return super().suspected() or self._soon
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, KeptTensorsChanged):
+            self._changed(event, run)
+            return
         if not isinstance(event, StateLoaded) or event.taken is None:
             return
         if event.taken_steps < _LEAST_STEPS and not event.overwritten:
             self._soon = True
+            return
+        if (event.taken.path, event.taken.line) in self._lines:
             return
         later = _later(event)
         name = f"`{run.model_name(event.model)}`" if event.model else "a model"
@@ -95,6 +108,21 @@ class BestWeightsAliased(Rule):
             else f"the model has the weights of {later.replace(' later', '')} after the state dict was kept",
             unit="loads",
         )
+
+    def _changed(self, event: KeptTensorsChanged, run: Progress) -> None:
+        several = event.tensors > 1
+        if event.site is not None:
+            self._lines |= {(event.site.path, line) for line in range(event.site.line, event.site.end_line + 1)}
+            self._lines.add((event.site.path, event.site.line))
+        self.report(
+            event.site,
+            f"`{event.name}` holds the tensors that are trained, and changes with them",
+            run=run,
+            label="kept without a copy: training changes it",
+            related=(Mark(event.read, "is read here, with the weights of that moment"),) if event.read else (),
+            help="keep a copy of each tensor, `w.detach().clone()`",
+            unit="variables",
+        ).cost = f"{event.tensors} tensor{'s' * several} changed while `{event.best}` stayed {event.value:g}"
 
 
 def _later(event: StateLoaded) -> str:

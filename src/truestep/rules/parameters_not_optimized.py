@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from truestep.events import Event, ModelMet, OptimizerBuilt, ParametersUnchanged, RunEnded, TapeRead
+from truestep.events import Event, LeavesGrouped, ModelMet, OptimizerBuilt, ParametersUnchanged, RunEnded, TapeRead
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._parts import apart
 from truestep.rules._rule import Progress, Rule
@@ -12,6 +12,9 @@ from truestep.rules._syntax.models import parameters
 from truestep.syntax import Program, Suspicion
 
 _FLAT = 2
+_LEAST_STEPS_OF_GROUP = 50
+"""Tensors outside of modules are judged after so many steps: a program may update some of them now and then."""
+_MOST_NAMES = 3
 _SMALL = 8
 """How many times more values the trained parameters have than biases and normalisation that were left out."""
 
@@ -25,6 +28,9 @@ class ParametersNotOptimized(Rule):
     their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
     have random values, and optimizers hold parts of models. Parameters that were frozen first and
     are trainable later are meant to be trained, in a whole model too.
+
+    In programs without modules, the tensors of one list or dict are judged together: all of them are trainable leaves
+    that the loss reaches, an optimizer trains some, and no optimizer holds the others.
 
     Why it matters
     --------------
@@ -51,7 +57,8 @@ class ParametersNotOptimized(Rule):
     weights are left out than trained, and that they have random values: no checkpoint was loaded.
     A random output layer that is fixed on purpose is reported unless it is frozen with ``requires_grad_(False)``.
     A random network that is fixed on purpose and gets gradients is reported unless its outputs are detached. Parameters
-    that a script moves by hand are not reported.
+    that a script moves by hand are not reported. Tensors that are in no list or dict with trained ones are inputs:
+    points of an equation, images of an attack.
 
     References
     ----------
@@ -63,7 +70,7 @@ class ParametersNotOptimized(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (TapeRead, ParametersUnchanged)
+    watches = (LeavesGrouped, TapeRead, ParametersUnchanged)
     needs = (OptimizerBuilt, TapeRead)
     explains = (
         "loss-at-chance",
@@ -83,6 +90,7 @@ class ParametersNotOptimized(Rule):
         self._reads: dict[int, int] = {}
         self._depth: dict[int, int] = {}
         self._first: dict[int, int] = {}
+        self._groups: list[LeavesGrouped] = []
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -92,6 +100,8 @@ class ParametersNotOptimized(Rule):
                     self._first.setdefault(parameter, run.step)
                 for parameter, depth in zip(event.reached, event.depths, strict=False):
                     self._depth[parameter] = min(depth, self._depth.get(parameter, depth))
+            case LeavesGrouped():
+                self._groups.append(event)
             case ParametersUnchanged():
                 if run.step >= 10:
                     self._judge(run)
@@ -109,7 +119,7 @@ class ParametersNotOptimized(Rule):
             self._judge(run)
 
     def _judge(self, run: Progress) -> None:
-        known = set(self._drafts)
+        known: set[object] = set(self._drafts)
         wholes: set[int] = set()
         for number, model in sorted(run.models.items(), key=lambda item: -len(item[1].parameters)):
             reached = [p for p in model.parameters if self._reads.get(p, 0) >= 3 and _trainable(p, run)]
@@ -120,6 +130,8 @@ class ParametersNotOptimized(Rule):
             if left and (trained or whole) and self._found(model, left, trained, run):
                 known.discard(number)
                 wholes.update(left if whole else ())
+        if run.step >= _LEAST_STEPS_OF_GROUP or run.how:
+            known -= {group.parameters for group in self._groups if self._left_of_group(group, run)}
         for gone in known:  # they joined an optimizer, or moved after all
             self.withdraw(gone)
 
@@ -145,6 +157,34 @@ class ParametersNotOptimized(Rule):
         few = meant or _few_random(left, trained, run) or self._few_values(left, trained, run)
         unsure = Confidence.MEDIUM if few else Confidence.LOW
         draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else unsure
+        draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
+        draft.count, draft.total = len(left), len(left) + len(trained)
+        draft.first_step = min(self._first[p] for p in left)
+        return True
+
+    def _left_of_group(self, group: LeavesGrouped, run: Progress) -> bool:
+        """Report the tensors of a list or a dict that were left out. Return True if there are any."""
+        owned = {p for model in run.models.values() for p in model.parameters}
+        still = {p for p in group.parameters if not run.held_by.get(p) and p in run.weights.still and p not in owned}
+        left = [p for p in group.parameters if p in still and self._reads.get(p, 0) >= 3 and _trainable(p, run)]
+        trained = [p for p in group.parameters if run.held_by.get(p) and p in run.weights.moved]
+        if not left or not trained:
+            return False
+        optimizer = Counter(number for p in trained for number in run.held_by[p]).most_common(1)[0][0]
+        name, built = run.optimizer_name(optimizer), run.optimizers.get(optimizer)
+        names = dict(zip(group.parameters, group.names, strict=True))
+        draft = self._drafts.get(group.parameters) or self.report(
+            built.site if built else None,
+            f"trainable tensors of `{group.name}` are in no optimizer",
+            run=run,
+            label=f"`{name}` holds {len(trained)} tensors of `{group.name}`, not {_list(names[p] for p in left)}",
+            help=f"pass all tensors of `{group.name}` to `{name}`, or do not let the others require gradients",
+            unit="parameters",
+            key=group.parameters,
+        )
+        small = len(left) <= len(trained) and _values(left, run) <= _values(trained, run)
+        unsure = Confidence.MEDIUM if len(left) <= len(trained) else Confidence.LOW
+        draft.confidence = Confidence.HIGH if small else unsure
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
         draft.first_step = min(self._first[p] for p in left)
@@ -218,6 +258,13 @@ def _is_square_of_gates(parameter: int, run: Progress) -> bool:
 def _trainable(parameter: int, run: Progress) -> bool:
     met = run.parameters.get(parameter)
     return met is not None and (met.trainable or parameter in run.weights.unfrozen)
+
+
+def _list(names: Iterable[str]) -> str:
+    """Return the first names, and the number of the others."""
+    several = list(names)
+    more = f" and {len(several) - _MOST_NAMES} more" if len(several) > _MOST_NAMES else ""
+    return ", ".join(several[:_MOST_NAMES]) + more
 
 
 def _values(parameters: list[int], run: Progress) -> int:

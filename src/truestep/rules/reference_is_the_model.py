@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
+from truestep.events import AverageOfItself, Event, ModelAliased, ModelCalled, OptimizerStepped
 from truestep.findings import Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
@@ -26,7 +26,9 @@ class ReferenceIsTheModel(Rule):
     the steps of the training, as a model and its reference do. Also reports a list, tuple or dict with a name such as
     ``ensemble`` that holds one model in all places, when it is called without gradients and draws nothing at random;
     and one with a name such as ``models``, whose members can share weights on purpose, if two of these calls get the
-    same input. The syntax also shows lists that repeat one new model, such as ``[make_net()] * 5``.
+    same input. Also reports an average of plain tensors that is written in place, as in ``average.lerp_(w, 0.01)``, and
+    has the memory of ``w``, or a list or dict of such. The syntax also shows lists that repeat one new model, such as
+    ``[make_net()] * 5``.
 
     Why it matters
     --------------
@@ -52,8 +54,8 @@ class ReferenceIsTheModel(Rule):
     Known false alarms
     ------------------
     Self-distillation with the current weights, if the program has two names for the one model. Not reported: second
-    names without a role (``net = model``, ``module = ddp.module``), tied layers, and models that run without gradients
-    in evaluations only.
+    names without a role (``net = model``, ``module = ddp.module``), tied layers, models that run without gradients in
+    evaluations only, and averages of tensors that each update replaces: ``average = d * average + (1 - d) * w``.
 
     References
     ----------
@@ -65,7 +67,7 @@ class ReferenceIsTheModel(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (ModelAliased, ModelCalled, OptimizerStepped)
+    watches = (AverageOfItself, ModelAliased, ModelCalled, OptimizerStepped)
     needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
     explains = ("loss-at-chance", "loss-never-changes", "average-never-updated", "no-grad-missing")
 
@@ -97,6 +99,8 @@ class ReferenceIsTheModel(Rule):
             case ModelAliased():
                 self._parts[event.model, event.name] += not event.whole
                 self._judge(event, run)
+            case AverageOfItself():
+                self._found_average(event, run)
 
     def _judge(self, event: ModelAliased, run: Progress) -> None:
         if event.times:
@@ -120,6 +124,19 @@ class ReferenceIsTheModel(Rule):
             unit="sampled steps",
             key=(event.model, event.name),
         ).cost = "the model is compared with itself"
+
+    def _found_average(self, event: AverageOfItself, run: Progress) -> None:
+        apart = event.updated is not None and event.updated != event.site
+        several = event.tensors > 1
+        self.report(
+            event.site,
+            f"`{event.name}` is `{event.other}` itself, not a copy",
+            run=run,
+            label=f"has the memory of the tensor{'s' * several} in `{event.other}`",
+            related=(Mark(event.updated, "mixes it with itself"),) if apart and event.updated is not None else (),
+            help=f"begin with a copy of each tensor in `{event.other}`, `w.detach().clone()`",
+            unit="averages",
+        ).cost = f"the average is `{event.other}` of this moment"
 
     def _found_ensemble(self, event: ModelAliased, run: Progress) -> None:
         self.report(

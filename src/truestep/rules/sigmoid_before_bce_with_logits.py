@@ -2,13 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed
+from truestep.events import Event, LossComputed, SquashedTwice
 from truestep.findings import Severity
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import losses
 from truestep.syntax import Program, Suspicion
 
+_FORMS = {
+    "logsigmoid": "`logsigmoid`",
+    "softplus": "`softplus`, which is minus the log-sigmoid of minus its input,",
+    "log of sigmoid": "the logarithm of a sigmoid",
+    "log of 1 + exp": "log(1 + exp(-x)), which is minus the log-sigmoid,",
+}
 _MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
 
 
@@ -18,7 +24,8 @@ class SigmoidBeforeBceWithLogits(Rule):
     What it does
     ------------
     Finds training losses of ``binary_cross_entropy_with_logits`` with an input from a sigmoid or a softmax, even if it
-    was reshaped or indexed in between.
+    was reshaped or indexed in between. The same loss written by hand is found on the autograd tape: a term of the loss
+    is ``logsigmoid(p)``, ``softplus(-p)``, ``log(sigmoid(p))`` or ``log(1 + exp(-p))`` of the result of a sigmoid.
 
     Why it matters
     --------------
@@ -42,7 +49,9 @@ class SigmoidBeforeBceWithLogits(Rule):
     Known false alarms
     ------------------
     None known. Not reported: probabilities as *targets* (distillation) and a sigmoid that is scaled or shifted before
-    the loss (a gate, a temperature), which are both correct, and losses that do not track gradients.
+    the loss (a gate, a temperature), which are both correct, and losses that do not track gradients. In losses written
+    by hand, differences of two probabilities are not reported, nor a softplus that divides or multiplies another
+    result.
 
     References
     ----------
@@ -53,7 +62,7 @@ class SigmoidBeforeBceWithLogits(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed,)
+    watches = (LossComputed, SquashedTwice)
     needs = (LossComputed, loss_of("binary_cross_entropy_with_logits"))
 
     @classmethod
@@ -61,6 +70,9 @@ class SigmoidBeforeBceWithLogits(Rule):
         return losses.sigmoid_before_bce_with_logits(program)
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, SquashedTwice):
+            self._by_hand(event, run)
+            return
         if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:
             return
         maker = _MAKERS.get(event.made_by)
@@ -73,5 +85,17 @@ class SigmoidBeforeBceWithLogits(Rule):
             label=f"its input comes from a {maker}",
             cost="before weights, a label of 0 costs at least 0.69",
             help=f"remove the {maker} before the loss, or use `binary_cross_entropy` with it",
+            unit="losses",
+        )
+
+    def _by_hand(self, event: SquashedTwice, run: Progress) -> None:
+        """Report a loss by hand; the line is that of the backward pass."""
+        self.report(
+            event.site,
+            "the loss applies a sigmoid to probabilities",
+            run=run,
+            label=f"{_FORMS[event.form]} gets the result of a sigmoid",
+            cost="a probability between 0.5 and 0.73 is the result: even a perfect answer costs 0.31",
+            help="remove the sigmoid before the loss, or use `log` of its result",
             unit="losses",
         )

@@ -17,25 +17,28 @@ from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.distances import Distances
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
+from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
-from truestep.probes.backward.signs import loss_function, turned_term
+from truestep.probes.backward.signs import SCALINGS, source_of
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
+from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
+from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
-_SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _CHAINS_FOR = 4
 """Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
 _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
+_MOST_LINES = 64
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
 
@@ -70,6 +73,8 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
+        self._taken: dict[Site | None, int] = {}
+        """Line to the number of calls of ``autograd.grad``."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
@@ -80,8 +85,10 @@ class BackwardProbe(Probe):
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
         self.distances = Distances(self.scene)
+        self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
+        self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -180,6 +187,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
+            self._look_at_taken(outputs, site, args[3] if len(args) > 3 else ())
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -203,12 +211,15 @@ class BackwardProbe(Probe):
         if self.distances.waiting:
             self.distances.confirm()
         if sampled and self._another_read():
-            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.groups.look(leaves, scene.sites.frame(1))
             self.terms.look(node, scene.sites.own(1), site)
             self.distances.look(node, site)
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
+            read_squashed(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
+            self._look_at_variables()
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -218,7 +229,8 @@ class BackwardProbe(Probe):
             scene.losses.unknown()
         elif not moved and scene.active and scene.ledger.outlived():
             # No step ends without them, and so none is sampled in which they would be found.
-            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.groups.look(leaves, scene.sites.frame(1))
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)
         same = self._retained is not None and self._retained() is root and not self._weights.get(id(site), False)
@@ -226,14 +238,27 @@ class BackwardProbe(Probe):
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
 
+    @sees
+    def _look_at_taken(self, outputs: Any, site: Site | None, inputs: Any) -> None:
+        """Look at variables, and at the graph of a loss at early calls of ``autograd.grad`` at a line."""
+        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
+        calls = self._taken[site] = self._taken.get(site, 0) + 1
+        node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
+        if calls in _EARLY and node is not None:
+            read_squashed(self.scene, node, site)
+
+    @sees
+    def _look_at_variables(self) -> None:
+        self.variables.look(self.scene.sites.frame(1))
+
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
         if kind in _SUMS:
             return _divided_terms(node)
-        if kind not in _SCALINGS or self.scene.scales.scaled_by is None:
-            return kind in _SCALINGS
+        if kind not in SCALINGS or self.scene.scales.scaled_by is None:
+            return kind in SCALINGS
         inner = node.next_functions[0][0] if node.next_functions else None
-        return inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
+        return inner is not None and (inner.name() in SCALINGS or _divided_terms(inner))
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
         """Return True if backward() at this line gets a factor for the loss; decided at its first call."""
@@ -252,20 +277,6 @@ class BackwardProbe(Probe):
         if type(node).__name__ == name:
             self._kinds[type(node)] = name
         return name
-
-    def _source(self, node: Any) -> dict[str, Any]:
-        """Return the facts of the operations that computed a loss, as `LossRead` has them."""
-        function, negative = ("", False) if node is None else loss_function(node)
-        turned = "" if node is None or function else turned_term(node)
-        scaled = False
-        while node is not None:
-            name = self._kind(node)
-            inner = [following for following, _ in node.next_functions if following is not None]
-            if name not in _SCALINGS or len(inner) != 1:
-                facts = {"function": function, "negative": negative, "turned": turned}
-                return {"root": name, "scaled": scaled, **facts}
-            node, scaled = inner[0], True
-        return {"root": "leaf", "scaled": scaled}
 
     def last(self) -> Iterator[Event]:
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
@@ -310,7 +321,7 @@ class BackwardProbe(Probe):
             scene.losses.last = value if scene.scales.scaled_by is None else None
             scene.losses.site = site
             if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
-                scene.losses.source[site] = source = self._source(node)
+                scene.losses.source[site] = source = source_of(node)
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None

@@ -24,6 +24,8 @@ _NOT_NEGATIVE = (
 )  # fmt: skip
 """Operations with a value of zero or more. `BinaryCrossEntropy` stands behind the longer name that begins like it."""
 _DEEP = 8
+SCALINGS = ("DivBackward0", "MulBackward0")
+"""Operations that scale a loss."""
 
 
 def loss_function(node: Any) -> tuple[str, bool]:
@@ -249,3 +251,18 @@ def _picked(root: Any) -> Iterator[Any]:
             if following is not None and following not in seen:
                 seen.add(following)
                 queue.append(following)
+
+
+def source_of(node: Any) -> dict[str, Any]:
+    """Return the facts of the operations that computed a loss, as `LossRead` has them."""
+    function, negative = ("", False) if node is None else loss_function(node)
+    turned = "" if node is None or function else turned_term(node)
+    scaled = False
+    while node is not None:
+        name = str(node.name())
+        inner = [following for following, _ in node.next_functions if following is not None]
+        if name not in SCALINGS or len(inner) != 1:
+            facts = {"function": function, "negative": negative, "turned": turned}
+            return {"root": name, "scaled": scaled, **facts}
+        node, scaled = inner[0], True
+    return {"root": "leaf", "scaled": scaled}

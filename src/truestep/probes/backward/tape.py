@@ -43,10 +43,15 @@ _TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
 """Custom functions that return their input (FSDP2 marks the end of a module with one)."""
 
 
-def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
-    """Walk the tape from the outputs, breadth first, and emit an event about the parameters that the loss reaches."""
+def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> dict[int, int]:
+    """Walk the tape from the outputs, breadth first, and emit an event about the parameters that the loss reaches.
+
+    Returns:
+        The number of each of these parameters, by its id.
+    """
     queue: deque[tuple[Any, int]] = deque()
     reached: dict[int, int] = {}
+    leaves: dict[int, int] = {}
     opaque = False
     seen: set[Any] = set()
     leaf_root, follows = True, bool(scene.losses.followed)
@@ -68,6 +73,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
                 continue
             held = scene.hold(variable)
             reached.setdefault(held.number, depth)
+            leaves[id(variable)] = held.number
             _free(scene, held)
             continue
         if follows:
@@ -103,6 +109,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             read=reads_gradients(site),
         )
     )
+    return leaves
 
 
 def _is_flat(scene: Scene, variable: Any) -> bool:

@@ -120,10 +120,10 @@ def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:
     greater = isinstance(compare.ops[0], ast.Gt | ast.GtE)
     if not greater and not isinstance(compare.ops[0], ast.Lt | ast.LtE):
         return None
-    if not _best(right):
+    if not best_in(right):
         left, right, greater = right, left, not greater
-    best = _best(right)
-    if not isinstance(left, ast.Name) or _best(left) or not best:
+    best = best_in(right)
+    if not isinstance(left, ast.Name) or best_in(left) or not best:
         return None
     return left.id, best, greater, compare
 
@@ -148,7 +148,7 @@ def _returning(tree: ast.Module) -> set[str]:
 
 
 def _bests(test: ast.expr) -> set[str]:
-    return {best for one in ast.walk(test) if isinstance(one, ast.expr) and (best := _best(one))}
+    return {best for one in ast.walk(test) if isinstance(one, ast.expr) and (best := best_in(one))}
 
 
 def _called(statement: ast.stmt) -> set[str]:
@@ -183,10 +183,10 @@ def _is_first(part: ast.expr) -> bool:
     return isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.Eq)
 
 
-def _best(node: ast.expr) -> str:
+def best_in(node: ast.expr) -> str:
     """Return the source of a variable with the best figure so far, without a tolerance beside it; "" for others."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-        return _best(node.left)
+        return best_in(node.left)
     if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return ""
     name = ast.unparse(node)

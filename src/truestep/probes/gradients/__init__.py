@@ -8,5 +8,6 @@ scaler: the probe of GradScaler
 scales: gradients that carry the scale of a GradScaler
 ineffective_freezes: attributes that were meant to freeze parameters
 random_values: values of weights that look random
+leaf_groups: lists and dicts of tensors that are parameters
 plain_tensors: tensors that were to be parameters
 """
