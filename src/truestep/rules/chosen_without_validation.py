@@ -17,17 +17,21 @@ from truestep.events import (
     PartUnused,
     RunEnded,
     Site,
+    StateLoaded,
     WeightsKept,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._loader_names import is_for_choice, is_trained_on
 from truestep.rules._rule import Progress, Rule
-from truestep.syntax import Program, Suspicion, chosen_by_test
+from truestep.source import parsed
+from truestep.syntax import Program, Suspicion, WeightsByTest, chosen_by_test, weights_by_test
 
 _LEAST_KEPT = 2
 """Weights that are kept once may be those of a fixed step."""
 _HELP = "choose `{}` by the validation samples"
+_BY_TEST = "the best weights are chosen by `{}`, and their figure on the same samples is the result"
+_SPLIT = "split validation samples from the training, and choose the weights by them"
 _COST = "the figure is the best of many on these samples, and not that on new ones"
 _EVALUATED = Condition(
     "no evaluation on rows or loaders that differ",
@@ -66,6 +70,9 @@ class ChosenWithoutValidation(Rule):
     Not reported if the best value has that name, too, if another branch keeps weights, if weights are loaded again
     where the figure is worse than the best one, and for training samples that are drawn for each step.
 
+    Without a part for choices, reports weights that are kept by a figure of samples with the name of the test, loaded
+    again after the loop, and evaluated by the same call on the same samples: the last figure is the best of many.
+
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
     weight of an ensemble. Known are functions with the name of such a choice, such as ``best_threshold``, the best
@@ -97,8 +104,8 @@ class ChosenWithoutValidation(Rule):
 
     Known false alarms
     ------------------
-    A program that sets a validation part aside for another program. Not reported: programs with two parts only, parts
-    in a dict, and a choice by the loss of the training in a program without one of a validation. Of thresholds and the
+    A program that sets a validation part aside for another program. Not reported: programs with two parts only that do
+    not evaluate the chosen weights again, parts in a dict, and a choice by the loss of the training in a program without one of a validation. Of thresholds and the
     like: those that the program calls an oracle, an upper bound or the like, those that the same function also chooses
     by other samples, figures of another part of the test, choices in functions that get one part only, thresholds at a
     given level such as a recall of 0.95 or at equal error rates, the worst of groups, and scales and offsets.
@@ -114,7 +121,8 @@ class ChosenWithoutValidation(Rule):
     confidence = Confidence.MEDIUM
     account = "samples"
     watches = (
-        WeightsKept, ChoiceRead, NumberChosen, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped
+        WeightsKept, ChoiceRead, NumberChosen, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped,
+        StateLoaded,
     )  # fmt: skip
     needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
@@ -131,6 +139,16 @@ class ChosenWithoutValidation(Rule):
                 Confidence.MEDIUM,
             )
 
+        for chosen in weights_by_test(program.tree):
+            yield Suspicion(
+                chosen.branch,
+                _BY_TEST.format(chosen.by),
+                f"`{chosen.name}` is the figure of a test",
+                _SPLIT,
+                ((chosen.figure, "the chosen weights, on the same samples"),),
+                Confidence.MEDIUM,
+            )
+
     def __init__(self) -> None:
         super().__init__()
         self._choices: dict[Site | None, _Choice] = {}
@@ -143,6 +161,8 @@ class ChosenWithoutValidation(Rule):
         """Loaders; their samples may be evaluated as a tensor."""
         self._loaders: set[int] = set()
         """Loaders with a batch that a model was called on without gradients, since the latest step."""
+        self._loaded = -1
+        """Number of steps before the latest load of weights."""
         self._apart = False
         """True if a model was called on other tensors since."""
 
@@ -152,6 +172,8 @@ class ChosenWithoutValidation(Rule):
                 self._by_training.append(event)
             case NumberChosen():
                 self._numbers.append(event)
+            case StateLoaded():
+                self._loaded = run.step
             case WeightsKept():
                 if event.beside and (run.samples.evaluated or run.samples.evaluations):
                     self._named[event.site] = event
@@ -209,6 +231,8 @@ class ChosenWithoutValidation(Rule):
                 unit="choices",
             )
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
+        if event.how == "finished" and self._loaded == run.step and not self._drafts:
+            self._by_test(kept, run)
         if event.how != "finished" or len(kept) != 1:
             return
         ((site, choice),) = kept
@@ -233,6 +257,31 @@ class ChosenWithoutValidation(Rule):
         )
         draft.count, draft.first_step = choice.times, None
 
+    def _by_test(self, kept: list[tuple[Site | None, _Choice]], run: Progress) -> None:
+        """Report weights that were chosen by the test and evaluated on the same samples at the end."""
+        for site, choice in kept:
+            chosen = None if site is None else _at(site)
+            if site is None or chosen is None:
+                continue
+            figure = chosen.figure
+            ended = (figure.end_lineno or -1, figure.end_col_offset or -1)
+            draft = self.report(
+                site,
+                _BY_TEST.format(chosen.by),
+                run=run,
+                label=f"`{chosen.name}` is the figure of a test",
+                related=(
+                    Mark(
+                        Site(site.path, figure.lineno, figure.col_offset, *ended),
+                        "the chosen weights, on the same samples",
+                    ),
+                ),
+                help=_SPLIT,
+                cost=_COST,
+                unit="kept states",
+            )
+            draft.count, draft.first_step = choice.times, None
+
     def _by_name(self, run: Progress, *, memorised: bool) -> None:
         """Report a branch that compares a figure of the training or the test by name, if no other one keeps weights."""
         if self._choices.keys() != self._named.keys():
@@ -250,3 +299,11 @@ class ChosenWithoutValidation(Rule):
                     unit="kept states",
                 )
                 draft.count, draft.first_step = self._choices[site].times, None
+
+
+def _at(site: Site) -> WeightsByTest | None:
+    """Return the choice of weights by the test whose branch is at a line."""
+    tree = parsed(site.path)
+    return next(
+        (one for one in ([] if tree is None else weights_by_test(tree)) if one.branch.lineno == site.line), None
+    )

@@ -18,6 +18,7 @@
 """
 
 from truestep.syntax.choices.numbers import ChosenByTest, chosen_by_test
+from truestep.syntax.choices.weights import WeightsByTest, weights_by_test
 from truestep.syntax.choices.words import of_part
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
@@ -45,6 +46,7 @@ __all__ = [
     "Step",
     "Suspicion",
     "Training",
+    "WeightsByTest",
     "argument",
     "chosen_by_test",
     "dotted",
@@ -52,4 +54,5 @@ __all__ = [
     "names_in",
     "of_part",
     "part_of",
+    "weights_by_test",
 ]
