@@ -245,3 +245,8 @@ def test_points_that_were_chosen_are_quiet():
     points = [replace(one, even=True) if isinstance(one, LevelsRead) else one for one in ON_LEVELS]
     assert judge(InputsOnAnotherScale, [*points, levels(0.048, 0.0, 3.0)]) == []
     assert len(judge(InputsOnAnotherScale, [*ON_LEVELS, levels(0.048, 0.0, 3.0)])) == 1
+
+
+def test_a_frozen_part_of_another_training_is_not_evaluated():
+    features = levels(0.004, 0.5, 0.25, offset=0.0, site=Site("train.py", 40))
+    assert judge(InputsOnAnotherScale, [*ON_LEVELS, features]) == []

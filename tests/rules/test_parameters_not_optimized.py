@@ -135,7 +135,7 @@ def test_a_model_with_random_weights_in_no_optimizer_is_found_while_another_is_t
 
     (finding,) = found((1, 3, 5))
     assert finding.confidence is Confidence.MEDIUM
-    assert finding.primary.label.startswith("`opt` holds no parameters of `net`, not body.0.weight")
+    assert finding.primary.label.startswith("`opt` does not hold body.0.weight")
     assert found((1, 3)) == []
     assert found((1, 3, 5), [*shapes, MODEL]) == []
     target = StateLoaded(site=BUILT, parameters=ALL)
@@ -166,7 +166,7 @@ def test_parameters_that_were_unfrozen_and_never_joined_are_found():
     assert finding.confidence is Confidence.MEDIUM
     alone = replace(MODEL, parameters=(1, 2, 3, 4))
     (finding,) = judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, alone]))
-    assert finding.primary.label.startswith("`opt` holds no parameters of `net`, not body.0.weight")
+    assert finding.primary.label.startswith("`opt` does not hold body.0.weight")
     joined = ParametersAdded(optimizer=1, parameters=(1, 2, 3, 4))
     moved = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=20)
     assert judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, alone], more=(joined, moved))) == []

@@ -178,7 +178,7 @@ class Samples(Account[_Key]):
         if current is not None and current.called and not current.trained:
             self.evaluated.setdefault(loader, current.site)
 
-    def measures(self, model: int, reads: Iterable[ev.InputsRead | ev.FirstNormRead]) -> bool:
+    def measures(self, model: int, reads: Iterable[ev.InputsRead | ev.LevelsRead | ev.FirstNormRead]) -> bool:
         """Return True if all these calls measure the model."""
         return all((model, read.site) in self.measuring for read in reads)
 

@@ -166,7 +166,7 @@ class InputsOnAnotherScale(Rule):
                 return
             lines = _held_out(others, run)
         for line in lines:
-            for part, grid in grids(line).items():
+            for part, grid in grids(line).items() if run.samples.measures(model, line) else ():
                 chosen = [read.even for read in before if read.part == part]
                 if part in trained and grid.is_far_from(trained[part]) and 2 * sum(chosen) < len(chosen):
                     self._scaled_differently(line, part, (grid, trained[part]), before[0].site, run)

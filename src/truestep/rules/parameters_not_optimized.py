@@ -15,6 +15,8 @@ _FLAT = 2
 _LEAST_STEPS_OF_GROUP = 50
 """Tensors outside of modules are judged after so many steps: a program may update some of them now and then."""
 _MOST_NAMES = 3
+_MOST_SCALES = 64
+"""Values of a module that weighs the terms of a loss, or scales its logits."""
 _SMALL = 8
 """How many times more values the trained parameters have than biases and normalisation that were left out."""
 
@@ -26,8 +28,9 @@ class ParametersNotOptimized(Rule):
     ------------
     Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
     their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
-    have random values, and optimizers hold parts of models. Parameters that were frozen first and
-    are trainable later are meant to be trained, in a whole model too.
+    have random values, and optimizers hold parts of models; so is a module of at most 64 values between the trained
+    part and the loss, such as learnable weights of the terms. Parameters that were frozen first and are trainable later
+    are meant to be trained, in a whole model too.
 
     In programs without modules, the tensors of one list or dict are judged together: all of them are trainable leaves
     that the loss reaches, an optimizer trains some, and no optimizer holds the others.
@@ -125,7 +128,8 @@ class ParametersNotOptimized(Rule):
             reached = [p for p in model.parameters if self._reads.get(p, 0) >= 3 and _trainable(p, run)]
             left = [p for p in reached if not run.held_by.get(p) and p in run.weights.still]
             trained = [p for p in reached if run.held_by.get(p)]
-            whole = not trained and not wholes.issuperset(left) and _is_left_whole(model, left, run)
+            alone = not trained and not wholes.issuperset(left)
+            whole = alone and (_is_left_whole(model, left, run) or self._is_scale_of_loss(model, left, run))
             whole |= bool(left) and run.weights.unfrozen.issuperset(left)
             if left and (trained or whole) and self._found(model, left, trained, run):
                 known.discard(number)
@@ -142,12 +146,13 @@ class ParametersNotOptimized(Rule):
             return False
         name, model_name = run.optimizer_name(optimizer), run.model_name(model.model)
         built = run.optimizers.get(optimizer)
-        held = f"{len(trained) or 'no'} parameters of `{model_name}`"
+        names = run.parameter_names(tuple(left))
+        held = f"holds {len(trained)} parameters of `{model_name}`, not" if trained else "does not hold"
         draft = self._drafts.get(model.model) or self.report(
             built.site if built else None,
             f"trainable parameters of `{model_name}` are in no optimizer",
             run=run,
-            label=f"`{name}` holds {held}, not {run.parameter_names(tuple(left))}",
+            label=f"`{name}` {held} {names}",
             related=(Mark(model.site, f"`{model_name}` runs with all of them"),) if model.site else (),
             help=f"pass all of `{model_name}.parameters()` to `{name}`, or call `requires_grad_(False)` on the rest",
             unit="parameters",
@@ -207,6 +212,22 @@ class ParametersNotOptimized(Rule):
         depths = [self._depth[p] for p in left if p in self._depth]
         behind = [self._depth[p] for p in trained if p in self._depth]
         return bool(depths) and bool(behind) and max(behind) - min(depths) >= self.MARGIN
+
+    def _is_scale_of_loss(self, model: ModelMet, left: list[int], run: Progress) -> bool:
+        """Return True if a module of a few values, as weights of the terms, is between the trained part and the loss.
+
+        Constants that prepare the input are farther from the loss than all trained parameters.
+        """
+        trained = [p for p in self._reads if run.held_by.get(p) and p in run.weights.moved]
+        flat = all(len(run.parameters[p].shape) < _FLAT for p in left)
+        return (
+            flat
+            and 0 < _values(left, run) <= _MOST_SCALES
+            and not model.installed
+            and len(left) == len(model.parameters)
+            and run.weights.loaded.keys().isdisjoint(left)
+            and self._is_through(left, trained)
+        )
 
     def _stale(self, optimizer: int, run: Progress) -> bool:
         """Return True if the optimizer holds parameters of no model in use (optimizer-holds-stale-parameters)."""

@@ -13,8 +13,8 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _KEEPING = frozenset({"state_dict", "save", "deepcopy"})
 _SHOWING = frozenset({
-    "add_scalar", "append", "debug", "float", "format", "info", "item", "join", "log", "max", "min", "print", "round", "save",
-    "step", "write",
+    "add_scalar", "append", "debug", "float", "format", "info", "item", "join", "log", "max", "min", "print", "round",
+    "save", "step", "write",
 })  # fmt: skip
 """Functions that get figures."""
 _BEST = frozenset({"best", "max", "min", "highest", "lowest"})
@@ -64,7 +64,7 @@ def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
 
 
 def _has_part_for_choice(tree: ast.Module) -> bool:
-    """Return True if a call gets samples with the name of a validation, a loop reads them, or something selects them."""
+    """Return True if a call, a loop or an index has samples with the name of a validation."""
     for one in ast.walk(tree):
         if isinstance(one, ast.Call) and _name(one) not in _SHOWING:
             parts = [*given_to(one), *([one.func.value] if isinstance(one.func, ast.Attribute) else [])]
