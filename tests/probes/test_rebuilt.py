@@ -93,7 +93,9 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int = 3) ->
         optimizer.step()
 
 
-def in_folds(begin: Callable[[nn.Module], nn.Module], *, late: bool = False, rate: float = 0.01) -> list[FoldContinued]:
+def in_folds(
+    begin: Callable[[nn.Module], nn.Module], *, late: bool = False, rate: float = 0.01, steps: int = 3
+) -> list[FoldContinued]:
     """Return the folds that go on, of a loop that begins each before, or after, its optimizer is built."""
     torch.manual_seed(0)
     model: nn.Module = nn.Linear(6, 6)
@@ -103,12 +105,18 @@ def in_folds(begin: Callable[[nn.Module], nn.Module], *, late: bool = False, rat
             optimizer = torch.optim.Adam(model.parameters(), lr=rate)
             if late:
                 begin(model)
-            train(model, optimizer)
+            train(model, optimizer, steps)
     return [event for event in events if isinstance(event, FoldContinued)]
 
 
 def reset(model: nn.Module) -> nn.Module:
     model.reset_parameters()  # type: ignore[operator]
+    return model
+
+
+def written(model: nn.Module) -> nn.Module:
+    """Draw the weights again, past their version counters."""
+    model.weight.data.uniform_(-0.4, 0.4)  # type: ignore[union-attr, operator]
     return model
 
 
@@ -123,6 +131,13 @@ def loaded(model: nn.Module) -> nn.Module:
 def test_folds_that_go_on_with_their_weights_are_emitted() -> None:
     assert len(in_folds(lambda model: model)) == 2
     assert len(in_folds(lambda model: model, rate=1.0)) == 2  # far from the first values
+
+
+def test_folds_of_many_steps_are_seen_by_the_number_of_writes() -> None:
+    """The last steps of a fold are not looked at, and the weights are far from their first values."""
+    assert len(in_folds(lambda model: model, steps=150, rate=0.03)) == 2
+    for begin in (reset, loaded, written):
+        assert not in_folds(begin, steps=150, rate=0.03)
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -12,6 +12,8 @@ _MOST = 256
 """Places that build optimizers, of those that are remembered."""
 _MOST_WEIGHTS = 16
 _LEAST_VALUES = 16
+_CLOSE = 0.5
+"""Largest such difference between one of the latest steps and the next optimizer."""
 _NEAR = 0.8
 """Largest difference of trained weights from their first values, relative to these; that of new random ones is 1.3."""
 
@@ -26,7 +28,13 @@ class Rebuilt:
         self._latest: dict[_Places, tuple[int, tuple[int, ...]]] = {}
         """Stack of the construction to the number of the optimizer and those of its parameters."""
         self._after: dict[int, tuple[int, int, float | None]] = {}
-        """Optimizer to its number of steps, and the version and one value of a parameter after the latest of them."""
+        """Optimizer to its number of steps, and the version and one value of a parameter after one of the latest."""
+        self._writes: dict[int, int] = {}
+        """Optimizer to the number of writes of a step to a parameter, by two of its steps."""
+        self._seen: dict[int, list[list[str]]] = {}
+        """Optimizer to some values of its weights then, for one that replaced another one, or is of a fold."""
+        self._fold = 0
+        """The latest optimizer that a loop over folds has built."""
         self._again: set[int] = set()
         """Optimizers that replaced another one; the values of those built once are not read."""
         self._began: dict[_Places, tuple[tuple[int, ...], list[list[str]]]] = {}
@@ -47,18 +55,22 @@ class Rebuilt:
         number, held = self._latest.get(places, (0, ()))
         if is_in_folds(places):
             self.waiting[panel.number] = places
+            self._fold = panel.number
         if len(self._latest) < _MOST or number:
             self._latest[places] = panel.number, parameters
         if held != parameters or not number:
             return None
         self._again.add(panel.number)
-        after = self._after.pop(number, None)
-        if after is None or after[0] != self._scene.ledger.attempts.get(number):
+        after, writes = self._after.pop(number, None), self._writes.pop(number, 0)
+        if after is None:
             return None
         now = self._now(panel, valued=number in self._again)
         self._again.discard(number)
-        if now[1:] != after[1:]:
+        unseen, seen = self._scene.ledger.attempts.get(number, 0) - after[0], self._seen.pop(number, [])
+        if now[1] != after[1] + unseen * writes or (unseen and not (writes and seen)):
             return None
+        if (seen and not _are_near(seen, _values(panel), _CLOSE)) or (not unseen and now[2] != after[2]):
+            return None  # values can be written without a count, through `.data`
         if panel.number in self.waiting and _first_trains(panel):
             self._kept[panel.number] = now[1]
         return number
@@ -78,7 +90,15 @@ class Rebuilt:
 
     def stepped(self, panel: Panel) -> None:
         """Record a step."""
-        self._after[panel.number] = self._now(panel, valued=panel.number in self._again)
+        before, now = self._after.get(panel.number), self._now(panel, valued=panel.number in self._again)
+        if before is not None and now[0] > before[0]:
+            self._writes[panel.number], rest = divmod(now[1] - before[1], now[0] - before[0])
+            if rest:  # something else has written, too
+                self._writes[panel.number] = 0
+        self._after[panel.number] = now
+        followed = panel.number in self._again or panel.number == self._fold
+        if followed and all(one.is_cpu for held in panel.everything[:1] if (one := held.ref()) is not None):
+            self._seen[panel.number] = _values(panel)
 
     def _now(self, panel: Panel, *, valued: bool) -> tuple[int, int, float | None]:
         parameter = panel.everything[0].ref() if panel.everything else None
@@ -102,11 +122,15 @@ def _values(panel: Panel) -> list[list[str]]:
 
 def _are_trained(began: list[list[str]], now: list[list[str]]) -> bool:
     """Return True if all weights have moved from their first values and are near them: none was initialised again."""
+    return all(before != after for before, after in zip(began, now, strict=False)) and _are_near(began, now, _NEAR)
+
+
+def _are_near(before: list[list[str]], after: list[list[str]], limit: float) -> bool:
+    """Return True if enough values are known, and their difference is below a part of their size."""
     pairs = [
         (float(one), float(other))
-        for before, after in zip(began, now, strict=False)
-        for one, other in zip(before, after, strict=False)
+        for old, new in zip(before, after, strict=False)
+        for one, other in zip(old, new, strict=False)
     ]
     apart, size = sum(abs(one - other) for one, other in pairs), sum(abs(one) for one, _ in pairs)
-    moved = all(before != after for before, after in zip(began, now, strict=False))
-    return moved and len(pairs) >= _LEAST_VALUES and apart < _NEAR * size
+    return len(pairs) >= _LEAST_VALUES and apart < limit * size
