@@ -69,8 +69,11 @@ class Rebuilt:
         unseen, seen = self._scene.ledger.attempts.get(number, 0) - after[0], self._seen.pop(number, [])
         if now[1] != after[1] + unseen * writes or (unseen and not (writes and seen)):
             return None
-        if (seen and not _are_near(seen, _values(panel), _CLOSE)) or (not unseen and now[2] != after[2]):
-            return None  # values can be written without a count, through `.data`
+        if seen and not _are_near(seen, _values(panel), _CLOSE):  # values can be written without a count, by `.data`
+            self._anew.update(parameters)
+            return None
+        if not unseen and now[2] != after[2]:
+            return None
         if panel.number in self.waiting and _first_trains(panel):
             self._kept[panel.number] = now[1]
         return number
@@ -98,7 +101,9 @@ class Rebuilt:
         self._after[panel.number] = now
         followed = panel.number in self._again or panel.number == self._fold
         if followed and all(one.is_cpu for held in panel.everything[:1] if (one := held.ref()) is not None):
-            self._seen[panel.number] = _values(panel)
+            values = _values(panel)
+            if sum(map(len, values)) >= _LEAST_VALUES:
+                self._seen[panel.number] = values
 
     def _now(self, panel: Panel, *, valued: bool) -> tuple[int, int, float | None]:
         parameter = panel.everything[0].ref() if panel.everything else None
