@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+from truestep import source
 from truestep.events import LossFollowed, Site
 from truestep.probes.context.losses import FOLLOWED, Call, Followed
 from truestep.probes.context.scene import Scene
@@ -18,7 +20,7 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
     """Mark the input of a loss, and emit the fate of the one before at this line, if that was in an earlier step."""
     losses, step = scene.losses.followed, scene.sampling.step
     before = losses.get(id(site))
-    if before is None and len(losses) >= _MOST:
+    if before is None and (len(losses) >= _MOST or (site is not None and _is_read_at_once(site))):
         return
     if before is None or before.step != step:
         if before is not None:
@@ -34,3 +36,13 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
         if len(inner) != 1 or inner[0].name() == _LEAF:
             return
         node = inner[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _is_read_at_once(site: Site) -> bool:
+    """Return True if the source makes a number of the loss where it is computed, as in ``loss_of(x, y).item()``."""
+    lines = source.read(site.path).lines
+    if not 0 < site.end_line <= len(lines):
+        return False
+    rest = lines[site.end_line - 1].encode()[max(site.end_column, 0) :].decode(errors="ignore").lstrip()
+    return rest.startswith((".item(", ".detach(", ".tolist("))
