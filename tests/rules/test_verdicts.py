@@ -509,6 +509,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
+    (
+        "kl-outweighs-reconstruction",
+        "no divergence",
+        MANY,
+        "finished",
+        "no loss with a reconstruction error and a KL divergence",
+    ),
     ("term-without-gradient", "no tape", [*MET, CALLED, USED], "finished", "no readable autograd tape"),
     (
         "target-with-gradient",

@@ -103,6 +103,7 @@ from truestep.events._forward import (
 )
 from truestep.events._losses import (
     ClassesTrained,
+    DivergenceRead,
     LabelsCounted,
     LossComputed,
     LossFollowed,
@@ -208,6 +209,7 @@ __all__ = [
     "CopyUnchanged",
     "DerivativeCompared",
     "DistancesRead",
+    "DivergenceRead",
     "DrawsCompared",
     "DrawsRepeated",
     "EmbeddingEvaluated",

@@ -218,6 +218,20 @@ class TargetsTrained(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DivergenceRead(Event):
+    """At a sampled backward: the loss is a reconstruction error plus a KL divergence from the standard normal."""
+
+    absent: ClassVar[str] = "no loss with a reconstruction error and a KL divergence"
+    site: Site | None = None
+    weight: float = 1.0
+    """Factor of the divergence, if both were sums over the values of a sample."""
+    nats: float = 0.0
+    """The divergence of a sample, on average, in nats."""
+    values: int = 0
+    """Number of values of the reconstruction of a sample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SquashedTwice(Event):
     """At a sampled backward: a term of the loss is the logarithm of a sigmoid of the result of a sigmoid."""
 

@@ -16,6 +16,7 @@ from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.distances import Distances
+from truestep.probes.backward.loss_terms.divergence import read_divergence
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
@@ -218,8 +219,9 @@ class BackwardProbe(Probe):
             self.targets.look(node, scene.sites.own(1), site)
             read_overlaps(scene, node, site)
             read_squashed(scene, node, site)
+            read_divergence(scene, node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
-            self._look_at_variables()
+            self.variables.look(scene.sites.frame(1))
             if scene.checks is not None:
                 scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
@@ -246,10 +248,6 @@ class BackwardProbe(Probe):
         node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
         if calls in _EARLY and node is not None:
             read_squashed(self.scene, node, site)
-
-    @sees
-    def _look_at_variables(self) -> None:
-        self.variables.look(self.scene.sites.frame(1))
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""

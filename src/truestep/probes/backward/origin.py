@@ -81,3 +81,12 @@ def softmax_over(node: Any, input: Any, kind: str) -> str:
     if kind not in _OF_CLASSES or size == classes:
         return "classes"
     return "batch" if dim % len(shape) == 0 else "other"
+
+
+def shape_of(node: Any, index: int = 0) -> tuple[int, ...]:
+    """Return the shape of an output of an operation, or of a leaf; empty if it is unknown."""
+    if node.name() == "torch::autograd::AccumulateGrad":
+        return tuple(node.variable.shape)
+    metadata = getattr(node, "_input_metadata", ())
+    sizes = tuple(metadata[index].shape) if index < len(metadata) else ()
+    return sizes if all(type(size) is int for size in sizes) else ()  # nested tensors have others

@@ -9,6 +9,7 @@ from typing import Any
 from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes.backward.cuts import boundary, cut_between, switch
 from truestep.probes.backward.gradient_reads import reads_gradients
+from truestep.probes.backward.origin import shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.forward.draws import is_marked
 from truestep.seams.fsdp import is_freed, shards
@@ -130,32 +131,24 @@ def _free(scene: Scene, held: Any) -> None:
         scene.ledger.refresh()
 
 
-def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
-    if node.name() == "torch::autograd::AccumulateGrad":
-        return tuple(node.variable.shape)
-    metadata = getattr(node, "_input_metadata", ())
-    sizes = tuple(metadata[index].shape) if index < len(metadata) else ()
-    return sizes if all(type(size) is int for size in sizes) else ()  # nested tensors have others
-
-
 def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
     """Look for a prediction (N, 1) or (N, ...) that a difference turned into (N, N, ...) in a term of the loss."""
     found = None
     for node in _differences(root):
-        wide = _shape(node)
+        wide = shape_of(node)
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
         if found is None and len(inputs) == 1 and is_table_of_calls(scene, wide, *inputs[0]):
             found = BroadcastOnTape(site=site, shape=(wide[0], 1), wide=wide)
         if len(wide) < _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
             continue
-        if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
+        if len(inputs) == _PAIR and wide not in [shape_of(*one) for one in inputs]:
             return  # pairs of predictions on purpose, as in an energy distance
         if len(inputs) != 1 or found is not None:
             continue
         child, index = inputs[0]
         if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
             continue
-        shape = _shape(child, index)
+        shape = shape_of(child, index)
         count, of_each = wide[0], wide[2:]
         narrow = ((count, *of_each),) if of_each else ((count, 1), (count,), (1, count))
         if shape in narrow:
@@ -166,11 +159,11 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
 
 def is_table_of_calls(scene: Scene, wide: tuple[int, ...], child: Any, index: int) -> bool:
     """Return True for a column, minus targets with as many columns as another call of its model had rows."""
-    if len(wide) != _PAIR or _shape(child, index) != (wide[0], 1):
+    if len(wide) != _PAIR or shape_of(child, index) != (wide[0], 1):
         return False
     if child.name() != "CatBackward0":
         return not child.name().startswith(_TURNS) and scene.losses.are_calls(wide[0], wide)
-    parts = {_shape(*one) for one in child.next_functions if one[0] is not None}
+    parts = {shape_of(*one) for one in child.next_functions if one[0] is not None}
     return parts == {(wide[1], 1)} and scene.losses.are_calls(wide[1], wide)
 
 
@@ -180,8 +173,8 @@ def _spread(scene: Scene, root: Any, site: Site | None) -> None:
     while queue and seen < _MOST_TERMS:
         node, seen = queue.popleft(), seen + 1
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
-        wide = _shape(node) if node.name() in _ELEMENTWISE else ()
-        shapes = [_shape(*one) for one in inputs]
+        wide = shape_of(node) if node.name() in _ELEMENTWISE else ()
+        shapes = [shape_of(*one) for one in inputs]
         if len(wide) > _PAIR and wide[0] == wide[1] > 1 and wide not in shapes:
             narrow = (wide[0], 1, *wide[2:])
             made = [child.name() for (child, _), shape in zip(inputs, shapes, strict=True) if shape == narrow]
@@ -199,7 +192,7 @@ def is_spread(node: Any, wide: tuple[int, ...]) -> bool:
     inputs = [(following, index) for following, index in node.next_functions if following is not None]
     if node.name() not in _SUMS or any(following.name().startswith(_TURNS) for following, _ in inputs):
         return False
-    return bool(inputs) and wide not in [_shape(*one) for one in inputs]
+    return bool(inputs) and wide not in [shape_of(*one) for one in inputs]
 
 
 def _differences(root: Any) -> Iterator[Any]:
@@ -210,7 +203,7 @@ def _differences(root: Any) -> Iterator[Any]:
             return
         node = queue.popleft()
         name = node.name()
-        shape = _shape(node)
+        shape = shape_of(node)
         if name in _DIFFERENCES and shape:
             yield node
         if name in _REDUCTIONS | _BETWEEN or (name in _OF_TERMS and (not shape or _is_of_pairs(node, shape))):
@@ -219,7 +212,7 @@ def _differences(root: Any) -> Iterator[Any]:
 
 def _is_of_pairs(node: Any, shape: tuple[int, ...]) -> bool:
     """Return True for a sum or a difference of square tables, such as the second case of a Huber loss."""
-    shapes = {_shape(following, index) for following, index in node.next_functions if following is not None}
+    shapes = {shape_of(following, index) for following, index in node.next_functions if following is not None}
     return len(shape) == _PAIR and shape[0] == shape[1] and shapes == {shape}
 
 
