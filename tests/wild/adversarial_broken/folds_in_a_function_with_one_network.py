@@ -1,4 +1,4 @@
-"""Folds of scikit-learn, each scaled anew: a function trains the network that it is given, the same for all folds."""
+"""Folds of scikit-learn, each with its own scaler: a function trains the network that it is given, the same for all folds."""
 
 import numpy as np
 import torch

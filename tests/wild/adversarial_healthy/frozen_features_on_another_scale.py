@@ -1,4 +1,4 @@
-"""A trained network becomes a frozen extractor for a second task, whose pictures have another brightness on purpose."""
+"""A trained network becomes a frozen extractor for a second task, with brighter pictures on purpose."""
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
