@@ -47,7 +47,7 @@ def the_same_list() -> Any:
         update(params)
         val = error(params, epoch)
         if val < best:
-            best, best_params = val, params  # kept
+            best, best_params = val, list(params)  # kept
     return predict(best_params, X_TEST)
 
 
@@ -106,7 +106,7 @@ def single_tensors() -> Any:
         if score <= best_score:
             worse += 1
         else:
-            best_score, best_w, best_b = score, w, b  # kept
+            best_score, best_w, best_b = score, w.detach(), b.detach()  # kept
     return predict((best_w, best_b), X_TEST)
 
 
@@ -117,7 +117,7 @@ class Stopper:
     def see(self, val: float, params: Any) -> None:
         if val < self.best:
             self.best = val
-            self.params = params  # kept
+            self.params = list(params)  # kept
 
 
 def an_object() -> Any:

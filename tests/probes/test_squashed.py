@@ -34,11 +34,7 @@ def of_probabilities(p: Tensor) -> Tensor:
 WRONG = {
     "logsigmoid": lambda z: -logsigmoid(torch.sigmoid(z)).mean(),
     "logsigmoid of minus": lambda z: -0.5 * logsigmoid(-torch.sigmoid(z)[Y > 0]).sum() / 3 + z.pow(2).mean(),
-    "softplus": lambda z: softplus(-torch.sigmoid(z)).mean() + softplus(torch.sigmoid(z)).mean(),
     "entropy of logits": lambda z: of_logits(torch.sigmoid(z)) + 0.1 * z.pow(2).sum(),
-    "entropy": lambda z: of_probabilities(torch.sigmoid(torch.sigmoid(z))),
-    "of the other class": lambda z: -torch.log((1 - torch.sigmoid(torch.sigmoid(z))).clamp(min=1e-6)).mean(),
-    "log of 1 + exp": lambda z: torch.log(1 + torch.exp(-torch.sigmoid(z))).mean(),
 }
 HEALTHY = {
     "logsigmoid": lambda z: -logsigmoid(z).mean(),
@@ -47,6 +43,9 @@ HEALTHY = {
     "difference of probabilities": lambda z: -logsigmoid(torch.sigmoid(z) - torch.sigmoid(-2 * z)).mean(),
     "scaled": lambda z: -logsigmoid(5 * torch.sigmoid(z) - 2.5).mean(),
     "a gate before a layer": lambda z: -logsigmoid(torch.sigmoid(z) @ torch.ones(16, 16)).mean(),
+    "a cost of gates": lambda z: softplus(-torch.sigmoid(z)).mean() + softplus(torch.sigmoid(z)).mean(),
+    "a chance that something happens": lambda z: torch.log(1 - torch.exp(-torch.sigmoid(z))).mean(),
+    "a transmission": lambda z: torch.log(torch.exp(-torch.sigmoid(z)) + 1e-6).mean(),
     "a scale": lambda z: ((Y - z).pow(2) / softplus(torch.sigmoid(z))).mean(),
     "two gates": lambda z: (z * softplus(torch.sigmoid(z))).mean(),
     "a temperature": lambda z: -torch.log_softmax(z / (1 + torch.sigmoid(z)), 0)[0],

@@ -238,7 +238,7 @@ class SquashedTwice(Event):
     absent: ClassVar[str] = "no logarithm of a sigmoid of a sigmoid"
     site: Site | None = None
     form: str = ""
-    """"logsigmoid", "softplus", "log of sigmoid" or "log of 1 + exp"."""
+    """"logsigmoid" or "log of 1 + exp"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

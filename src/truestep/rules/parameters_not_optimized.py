@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -15,6 +16,7 @@ _FLAT = 2
 _LEAST_STEPS_OF_GROUP = 50
 """Tensors outside of modules are judged after so many steps: a program may update some of them now and then."""
 _MOST_NAMES = 3
+_LEARNED = re.compile(r"log_?(vars?|variances?|sigmas?|stds?|noise)|uncertaint", re.IGNORECASE)
 _MOST_SCALES = 64
 """Values of a module that weighs the terms of a loss, or scales its logits."""
 _SMALL = 8
@@ -28,9 +30,9 @@ class ParametersNotOptimized(Rule):
     ------------
     Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
     their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
-    have random values, and optimizers hold parts of models; so is a module of at most 64 values between the trained
-    part and the loss, such as learnable weights of the terms. Parameters that were frozen first and are trainable later
-    are meant to be trained, in a whole model too.
+    have random values, and optimizers hold parts of models; so is a module of at most 64 logarithms of variances
+    between the trained part and the loss, learnable weights of its terms. Parameters that were frozen first and are
+    trainable later are meant to be trained, in a whole model too.
 
     In programs without modules, the tensors of one list or dict are judged together: all of them are trainable leaves
     that the loss reaches, an optimizer trains some, and no optimizer holds the others.
@@ -173,7 +175,8 @@ class ParametersNotOptimized(Rule):
         still = {p for p in group.parameters if not run.held_by.get(p) and p in run.weights.still and p not in owned}
         left = [p for p in group.parameters if p in still and self._reads.get(p, 0) >= 3 and _trainable(p, run)]
         trained = [p for p in group.parameters if run.held_by.get(p) and p in run.weights.moved]
-        if not left or not trained:
+        small = len(left) <= len(trained) and _values(left, run) <= _values(trained, run)  # else adapters of a base
+        if not left or not trained or not small:
             return False
         optimizer = Counter(number for p in trained for number in run.held_by[p]).most_common(1)[0][0]
         name, built = run.optimizer_name(optimizer), run.optimizers.get(optimizer)
@@ -187,9 +190,7 @@ class ParametersNotOptimized(Rule):
             unit="parameters",
             key=group.parameters,
         )
-        small = len(left) <= len(trained) and _values(left, run) <= _values(trained, run)
-        unsure = Confidence.MEDIUM if len(left) <= len(trained) else Confidence.LOW
-        draft.confidence = Confidence.HIGH if small else unsure
+        draft.confidence = Confidence.MEDIUM
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
         draft.first_step = min(self._first[p] for p in left)
@@ -216,12 +217,13 @@ class ParametersNotOptimized(Rule):
     def _is_scale_of_loss(self, model: ModelMet, left: list[int], run: Progress) -> bool:
         """Return True if a module of a few values, as weights of the terms, is between the trained part and the loss.
 
-        Constants that prepare the input are farther from the loss than all trained parameters.
+        Only logarithms of variances count: other values may be constants that were made as parameters.
         """
         trained = [p for p in self._reads if run.held_by.get(p) and p in run.weights.moved]
         flat = all(len(run.parameters[p].shape) < _FLAT for p in left)
         return (
             flat
+            and all(_LEARNED.search(run.parameters[p].name) for p in left)
             and 0 < _values(left, run) <= _MOST_SCALES
             and not model.installed
             and len(left) == len(model.parameters)

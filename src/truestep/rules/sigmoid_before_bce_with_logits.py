@@ -11,9 +11,7 @@ from truestep.syntax import Program, Suspicion
 
 _FORMS = {
     "logsigmoid": "`logsigmoid`",
-    "softplus": "`softplus`, which is minus the log-sigmoid of minus its input,",
-    "log of sigmoid": "the logarithm of a sigmoid",
-    "log of 1 + exp": "log(1 + exp(-x)), which is minus the log-sigmoid,",
+    "log of 1 + exp": "log(1 + exp(-abs(x))) of the stable cross entropy",
 }
 _MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
 
@@ -25,7 +23,7 @@ class SigmoidBeforeBceWithLogits(Rule):
     ------------
     Finds training losses of ``binary_cross_entropy_with_logits`` with an input from a sigmoid or a softmax, even if it
     was reshaped or indexed in between. The same loss written by hand is found on the autograd tape: a term of the loss
-    is ``logsigmoid(p)``, ``softplus(-p)``, ``log(sigmoid(p))`` or ``log(1 + exp(-p))`` of the result of a sigmoid.
+    is ``logsigmoid(p)``, or has the ``log1p(exp(-abs(p)))`` of the stable form, of the result of a sigmoid.
 
     Why it matters
     --------------
@@ -50,8 +48,7 @@ class SigmoidBeforeBceWithLogits(Rule):
     ------------------
     None known. Not reported: probabilities as *targets* (distillation) and a sigmoid that is scaled or shifted before
     the loss (a gate, a temperature), which are both correct, and losses that do not track gradients. In losses written
-    by hand, differences of two probabilities are not reported, nor a softplus that divides or multiplies another
-    result.
+    by hand, differences of two probabilities are not reported, nor other logarithms, such as a softplus of gates.
 
     References
     ----------

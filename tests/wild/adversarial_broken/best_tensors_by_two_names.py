@@ -1,4 +1,4 @@
-"""A notebook's line fit: the best weight and bias are two further names of the tensors that Adam goes on to move."""
+"""A notebook's line fit: the best weight and bias are detached, and not copied, so Adam goes on to move them."""
 import torch
 
 torch.manual_seed(0)
@@ -18,7 +18,7 @@ for epoch in range(60):
         val = ((x[40:170] @ w + b - y[40:170]) ** 2).mean().item()
     if val < best_val:
         best_val = val
-        best_w = w  # error: best-weights-aliased
-        best_b = b  # error: best-weights-aliased
+        best_w = w.detach()  # error: best-weights-aliased
+        best_b = b.data  # error: best-weights-aliased
 with torch.no_grad():
     print(best_val, ((x[170:] @ best_w + best_b - y[170:]) ** 2).mean().item())

@@ -39,7 +39,6 @@ _CHAINS_FOR = 4
 """Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
 _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
-_MOST_LINES = 64
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
 
@@ -74,8 +73,6 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
-        self._taken: dict[Site | None, int] = {}
-        """Line to the number of calls of ``autograd.grad``."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
@@ -188,7 +185,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
-            self._look_at_taken(outputs, site, args[3] if len(args) > 3 else ())
+            self._look_at_taken(args[3] if len(args) > 3 else ())
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -241,13 +238,9 @@ class BackwardProbe(Probe):
         return Entered(site, kind, divided, same)
 
     @sees
-    def _look_at_taken(self, outputs: Any, site: Site | None, inputs: Any) -> None:
-        """Look at variables, and at the graph of a loss at early calls of ``autograd.grad`` at a line."""
+    def _look_at_taken(self, inputs: Any) -> None:
+        """Look at variables at a call of ``autograd.grad``."""
         self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
-        calls = self._taken[site] = self._taken.get(site, 0) + 1
-        node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
-        if calls in _EARLY and node is not None:
-            read_squashed(self.scene, node, site)
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""

@@ -8,6 +8,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from truestep.events import LeavesGrouped
+from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.context.local_variables import own_dict, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.origins import scope_of
@@ -42,7 +43,8 @@ class LeafGroups:
         if not loose or not held.intersection(leaves.values()) or self._looks >= _MOST_LOOKS:
             return
         self._looks += 1
-        if any(_uses_gradients(one.f_code) for one in self._scene.sites.users(frame)):
+        codes = [one.f_code for one in self._scene.sites.users(frame)]
+        if names_gradients({code.co_filename for code in codes}) or any(map(_uses_gradients, codes)):
             return
         for name, members in self._collections(frame):
             numbers = [leaves.get(id(tensor), -1) for tensor in members.values()]

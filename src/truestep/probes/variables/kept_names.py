@@ -136,6 +136,8 @@ def _found(path: str, function: str, tree: ast.AST, scope: ast.AST, shared: set[
                     continue
                 if text == ast.unparse(best) or _is_attribute(target) is not bool(owner):
                     continue
+                if not looks_like_a_copy(value) or _is_handed_on(assigned, target):
+                    continue
                 whole = bool(owner) or isinstance(scope, ast.Module) or root(target) in shared
                 read = _read(tree if whole else scope, target, best, lines, parents, assigned)
                 if _is_in_use(within, target, (node.lineno, *loops[:1]), parents):
@@ -162,6 +164,37 @@ def _is_in_use(scope: ast.AST, target: ast.expr, lines: tuple[Any, ...], parents
     trained = any("optim" in ast.unparse(up.func) for up in users)
     attributes = [up.attr if isinstance(up := parents.get(one), ast.Attribute) else "" for one in reads]
     return above or trained or (bool(reads) and all(name in _OF_SHAPE for name in attributes))
+
+
+def looks_like_a_copy(value: ast.expr) -> bool:
+    """Return True for a new list or dict of the same tensors, and for tensors without their graph.
+
+    A plain second name, as of the leader of a population, is often meant.
+
+    >>> texts = "[p.detach() for p in ps]", "dict(ps)", "{k: v.data for k, v in ps.items()}", "w.detach()", "ps"
+    >>> [looks_like_a_copy(ast.parse(text, mode="eval").body) for text in texts]
+    [True, True, True, True, False]
+    """
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return any(map(looks_like_a_copy, parts))
+        case ast.ListComp(elt=inner) | ast.DictComp(value=inner) | ast.GeneratorExp(elt=inner):
+            return isinstance(inner, ast.Name) or looks_like_a_copy(inner)
+        case ast.Call(func=ast.Name(id="list" | "dict" | "tuple"), args=[ast.expr()]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="copy")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="detach"), args=[]) | ast.Attribute(attr="data"):
+            return True
+    return False
+
+
+def _is_handed_on(assigned: list[ast.AST], target: ast.expr) -> bool:
+    """Return True if the branch passes the variable to a function, such as `torch.save`, or makes copies beside it."""
+    calls = [one for one in assigned if isinstance(one, ast.Call)]
+    copies = any(isinstance(one.func, ast.Attribute) and one.func.attr in ("clone", "deepcopy") for one in calls)
+    given = (part for call in calls for one in (*call.args, *call.keywords) for part in source.walk(one))
+    return copies or any(_is_read_of(part, root(target)) for part in given)
 
 
 def _is_taken_over(

@@ -79,10 +79,18 @@ def _bound(
     if not name or not others or len(bindings) > 1 or name.startswith("self.") or flags is None:
         return
     first, value = bindings[0] if bindings else (None, None)
-    if not isinstance(first, ast.stmt):
-        yield Mixed(average, others, site, None, flags)
-    elif not isinstance(value, ast.IfExp):
+    if isinstance(first, ast.stmt) and value is not None and _is_without_graph(value):
         yield Mixed(average, others, site, place_of(path, first), flags)
+
+
+def _is_without_graph(value: ast.expr) -> bool:
+    """Return True for tensors without their graph, which are meant as copies; a plain second name may be a start."""
+    match value:
+        case ast.ListComp(elt=inner) | ast.DictComp(value=inner):
+            return _is_without_graph(inner)
+        case ast.Call(func=ast.Attribute(attr="detach"), args=[]) | ast.Attribute(attr="data"):
+            return True
+    return False
 
 
 def _flags(node: ast.AST, path: str) -> tuple[str, ...] | None:

@@ -17,6 +17,10 @@ _SHOWING = frozenset({
     "save", "step", "write",
 })  # fmt: skip
 """Functions that get figures."""
+_TESTS = frozenset({"test", "testset", "testloader"})
+_OF_SAMPLES = frozenset({
+    "x", "y", "data", "dataset", "dl", "ds", "features", "images", "inputs", "labels", "loader", "set", "targets",
+})  # fmt: skip
 _BEST = frozenset({"best", "max", "min", "highest", "lowest"})
 
 
@@ -59,7 +63,7 @@ def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
     for scope in ast.walk(tree):
         body = scope.body if isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
         for block in _blocks(body):
-            found += _chosen(tree, block)
+            found += _chosen(block)
     return found
 
 
@@ -86,20 +90,55 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
                 yield from _blocks(getattr(one, part, []))
 
 
-def _chosen(tree: ast.Module, block: list[ast.stmt]) -> Iterator[WeightsByTest]:
+def _chosen(block: list[ast.stmt]) -> Iterator[WeightsByTest]:
     for at, loop in enumerate(block):
-        loads = [one for one in block[at + 1 :] if "load_state_dict" in map(_name, calls_in(one))]
-        if not isinstance(loop, _LOOPS) or not loads:
+        if not isinstance(loop, _LOOPS):
             continue
         for branch, figure in _branches(loop):
             made = _made(loop, figure, branch.lineno)
             samples = None if made is None else _samples(made)
             if made is None or samples is None:
                 continue
-            for call in _later(tree, loop, loads[0]):
-                if _name(call) == _name(made) and _samples(call) == samples:
-                    yield WeightsByTest(figure, min(samples), branch.test, call)
-                    break
+            later = block[at + 1 :]
+            load = next((number for number, one in enumerate(later) if _loads(one, branch)), len(later))
+            call = next(_again(later[load:], made, samples), None)
+            if call is not None and not _are_bound(loop, later, samples):
+                yield WeightsByTest(figure, min(samples), branch.test, call)
+
+
+def _loads(statement: ast.stmt, branch: ast.If) -> bool:
+    """Return True if a statement loads the weights that a branch has kept: by their variable, or the name of a file."""
+    kept = {name for part in branch.body for one in ast.walk(part) if isinstance(one, ast.stmt)
+            for target, _ in pairs_of(one) for name in _targets(target)}  # fmt: skip
+    saved = {ast.dump(call.args[1]) for part in branch.body for call in calls_in(part)
+             if _name(call) == "save" and len(call.args) > 1}  # fmt: skip
+    for call in calls_in(statement):
+        for one in given_to(call) if _name(call) == "load_state_dict" else ():
+            if kept & {ast.unparse(part) for part in ast.walk(one) if isinstance(part, ast.Name | ast.Attribute)}:
+                return True
+            if saved & {ast.dump(part) for part in ast.walk(one)}:
+                return True
+    return False
+
+
+def _targets(target: ast.expr) -> Iterator[str]:
+    for one in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+        while isinstance(one, ast.Subscript):
+            one = one.value
+        yield ast.unparse(one)
+
+
+def _again(statements: list[ast.stmt], made: ast.Call, samples: frozenset[str]) -> Iterator[ast.Call]:
+    """Yield the calls of simple statements that evaluate the same samples again; a check of the load is not one."""
+    for one in statements:
+        if not isinstance(one, ast.Assert | ast.If | ast.FunctionDef | ast.ClassDef | _LOOPS):
+            yield from (call for call in calls_in(one) if _name(call) == _name(made) and _samples(call) == samples)
+
+
+def _are_bound(loop: ast.stmt, later: list[ast.stmt], samples: frozenset[str]) -> bool:
+    """Return True if a variable with the samples gets another value in the loop or behind it."""
+    nodes = [node for one in (loop, *later) for node in (one, *_inside(one)) if isinstance(node, ast.stmt)]
+    return any(name in samples for node in nodes for target, _ in pairs_of(node) for name in _targets(target))
 
 
 def _branches(loop: ast.stmt) -> Iterator[tuple[ast.If, str]]:
@@ -133,18 +172,16 @@ def _made(loop: ast.stmt, figure: str, before: int) -> ast.Call | None:
 
 
 def _samples(call: ast.Call) -> frozenset[str] | None:
-    """Return the arguments with the name of a test; None without one, or with those of another part."""
-    given = [ast.unparse(one) for one in given_to(call)]
-    found = frozenset(one for one in given if words_of(one) & TEST and not words_of(one) & OTHER)
-    return found if found and not any(words_of(one) & OTHER for one in given) else None
+    """Return the arguments that are variables with the name of a test; None without one, or with those of others."""
+    given = [one for one in given_to(call) if isinstance(one, ast.Name | ast.Attribute)]
+    found = frozenset(ast.unparse(one) for one in given if _is_test(ast.unparse(one)))
+    return found if found and not any(words_of(ast.unparse(one)) & OTHER for one in given) else None
 
 
-def _later(tree: ast.Module, loop: ast.stmt, load: ast.stmt) -> Iterator[ast.Call]:
-    """Yield the calls of the file behind a load that no loop around them repeats."""
-    inner = {id(call) for one in ast.walk(tree) if isinstance(one, _LOOPS) for call in calls_in(one)}
-    for call in calls_in(tree):
-        if call.lineno > load.lineno and id(call) not in inner and call.lineno > (loop.end_lineno or 0):
-            yield call
+def _is_test(name: str) -> bool:
+    """Return True for samples of a test: ``x_test``, ``test_loader``, ``testset``; not for ``test_transform``."""
+    words = set(words_of(name.removeprefix("self.")))
+    return bool(words & _TESTS) and words <= _TESTS | _OF_SAMPLES
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:

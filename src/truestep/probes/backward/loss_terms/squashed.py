@@ -13,7 +13,6 @@ _REDUCTIONS = ("MeanBackward", "SumBackward")
 _TERMS = ("AddBackward0", "SubBackward0", "RsubBackward0", "RsubBackward1", "NegBackward0", "WhereBackward0")
 _FACTORS = ("MulBackward0", "DivBackward0")
 _EXP = "ExpBackward0"
-_CLAMPS = ("ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0")
 _SIGMOID = "SigmoidBackward0"
 _MOST_TERMS = 48
 _MOST_BETWEEN = 8
@@ -44,38 +43,20 @@ def read_squashed(scene: Scene, root: Any, site: Site | None) -> None:
 
 
 def _logarithm(node: Any, name: str) -> tuple[Any, str] | None:
-    """Return the operation that made the argument of a log-sigmoid, and its form; None for another operation."""
-    if name in ("LogSigmoidBackward0", "SoftplusBackward0"):
-        inner = _only(node)
-        if inner is None or getattr(node, "_saved_beta", 1) != 1:  # a steep softplus is a penalty on probabilities
+    """Return the operation that made the argument of a log-sigmoid, and its form; None for another operation.
+
+    Other logarithms of probabilities, such as ``softplus``, are costs and rates of gates as well.
+    """
+    inner = _only(node)
+    if inner is None or name not in ("LogSigmoidBackward0", "Log1PBackward0"):
+        return None
+    if name == "LogSigmoidBackward0":
+        return inner, "logsigmoid"
+    for operation in (_EXP, "NegBackward0", "AbsBackward0"):  # log1p(exp(-x.abs())) of the stable cross entropy
+        if inner is None or str(inner.name()) != operation:
             return None
-        return inner, "logsigmoid" if name.startswith("LogS") else "softplus"
-    if name == "Log1PBackward0":  # log1p(exp(-x.abs())), or log1p(exp(-x))
-        inner = _only(node)
-        return _exponent(inner)
-    if name != "LogBackward0":
-        return None
-    inner = _only(node)
-    for _ in range(_MOST_BETWEEN):
-        # A small number is added, or a limit is set, before the logarithm; `1 - p` is the other class.
-        if inner is None or str(inner.name()) not in (*_CLAMPS, "AddBackward0", "RsubBackward1", "RsubBackward0"):
-            break
         inner = _only(inner)
-    if inner is None:
-        return None
-    made = _before(inner)
-    if str(made.name()) == _EXP:
-        return _exponent(made)
-    before = _only(made) if str(made.name()) == _SIGMOID else None
-    return None if before is None else (before, "log of sigmoid")
-
-
-def _exponent(node: Any) -> tuple[Any, str] | None:
-    """Return the operation that made x in exp(-x) or exp(-x.abs()); exp(x) of a probability is a risk."""
-    if node is None or str(node.name()) != _EXP:
-        return None
-    inner = _only(node)
-    return None if inner is None or str(inner.name()) != "NegBackward0" else (inner, "log of 1 + exp")
+    return None if inner is None else (inner, "log of 1 + exp")
 
 
 def _before(node: Any) -> Any:
