@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import OrderedDict
 from types import CodeType, FrameType
 from typing import Any
 
+from truestep import source
 from truestep.events import LeavesGrouped
 from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.context.local_variables import own_dict, variables
@@ -44,7 +46,8 @@ class LeafGroups:
             return
         self._looks += 1
         codes = [one.f_code for one in self._scene.sites.users(frame)]
-        if names_gradients({code.co_filename for code in codes}) or any(map(_uses_gradients, codes)):
+        paths = {code.co_filename for code in codes}
+        if names_gradients(paths) or any(map(_loads, paths)) or any(map(_uses_gradients, codes)):
             return
         for name, members in self._collections(frame):
             numbers = [leaves.get(id(tensor), -1) for tensor in members.values()]
@@ -97,6 +100,12 @@ class LeafGroups:
             elif kind not in _PLAIN:
                 return {}
         return members
+
+
+@functools.lru_cache(maxsize=256)
+def _loads(path: str) -> bool:
+    """Return True if a file loads values: tensors beside trained adapters keep the ``requires_grad`` that was saved."""
+    return any("load(" in line or "load_file(" in line for line in source.read(path).lines)
 
 
 def _uses_gradients(code: CodeType) -> bool:

@@ -130,8 +130,10 @@ def _targets(target: ast.expr) -> Iterator[str]:
 
 def _again(statements: list[ast.stmt], made: ast.Call, samples: frozenset[str]) -> Iterator[ast.Call]:
     """Yield the calls of simple statements that evaluate the same samples again; a check of the load is not one."""
-    for one in statements:
-        if not isinstance(one, ast.Assert | ast.If | ast.FunctionDef | ast.ClassDef | _LOOPS):
+    for at, one in enumerate(statements):
+        if at and "load_state_dict" in map(_name, calls_in(one)):  # other weights
+            return
+        if not isinstance(one, (ast.Assert, ast.If, *_INNER, *_LOOPS)):
             yield from (call for call in calls_in(one) if _name(call) == _name(made) and _samples(call) == samples)
 
 
