@@ -16,18 +16,20 @@ from truestep.syntax import Program, Suspicion, dotted
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def wrong_formulas_of(functions: list[EvaluationRan]) -> Iterator[tuple[Site, Suspicion]]:
+def wrong_formulas_of(functions: list[EvaluationRan], classes: int) -> Iterator[tuple[Site, Suspicion]]:
     """Yield the figures that their expression cannot be, each with its place.
 
     Args:
         functions: those that an evaluation was called in, directly or by another function.
+        classes: number of classes of the loss of the training; 0 if it is unknown.
     """
     for path in {one.path: None for one in functions}:
         tree = source.parsed(path)
         if tree is None:
             continue
         ran = _ran(tree, {one.first for one in functions if one.path == path})
-        for found in wrong_formulas(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
+        program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+        for found in wrong_formulas(program, classes):
             around = _around(tree, found.node)
             if found.confidence is Confidence.HIGH and (0 if around is None else around.lineno) in ran:
                 yield _site(path, found.node, around), found
