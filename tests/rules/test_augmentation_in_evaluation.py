@@ -74,7 +74,7 @@ val_loader = DataLoader(val_set)
 
 
 def shared_by_both(path, read):
-    """Return the findings of a run whose loaders are built in a file."""
+    """Return the findings of a run with loaders that are built in a file."""
     site = Site(str(path), 7)
     met = [LoaderMet(loader=1, name="train_loader", site=site), LoaderMet(loader=2, name="val_loader", site=site)]
     return judge(AugmentationInEvaluation, [*met, *TRAINED, STARTED, read])

@@ -1,4 +1,4 @@
-"""Noise on copies of samples, and stores that are drawn anew, averaged or walk at random on purpose."""
+"""Noise on copies of samples, and stores that are drawn again, averaged or walk at random on purpose."""
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ class OnClones(Base):
 
 
 class Renewed(Base):
-    """Views that are drawn anew from the clean rows, kept in a buffer."""
+    """Views that are drawn again from the clean rows, kept in a buffer."""
 
     def __init__(self, x, y):
         super().__init__(x, y)

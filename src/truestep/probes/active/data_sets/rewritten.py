@@ -1,7 +1,7 @@
 """Random changes in place of a variable that is a view of stored samples: noise and masks that pile up.
 
 A change of the stored values is not enough, since a memory or a cache changes them on purpose. A copy of the data set
-is read too and must change by itself, and a statement must change a local variable in place by random values. A data
+is read too and must change as well, and a statement must change a local variable in place by random values. A data
 set that also assigns to a part of its attributes, as `self.images[index] = image`, means it.
 """
 
@@ -21,7 +21,7 @@ from truestep.probes.copies.objects import Refused, copy_of, mind
 from truestep.probes.variables.arrays import arrays_of, as_tensor
 
 _SEEDS = (21, 22, 23, 24, 25, 21)
-"""The first one again: values that were drawn anew are those of the first read."""
+"""The first one again: values that were drawn again are those of the first read."""
 _SAMPLES = 8
 _LEAST_CHANGED = 2
 _DRAWS = re.compile(r"^(?:rand\w*|random\w*|normal_?|uniform_?|bernoulli_?|choices?|sample|shuffle|getrandbits|gauss)$")
@@ -33,13 +33,13 @@ _VIEWS = frozenset({
 _RENEWED = frozenset({
     "copy_", "lerp_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "fill_", "zero_",
 })  # fmt: skip
-"""Methods that give an array new values, whatever it held, or move it towards others."""
+"""Methods that replace the values of an array, or move them towards others."""
 
 
 def changed_by_itself(data: Any, scene: Scene) -> bool:
     """Return True if reads of a sample change the arrays of a copy of a data set more and more.
 
-    A cache changes at the first read only, and values that are drawn anew come back with the random state.
+    A cache changes at the first read only, and values that are drawn again come back with the random state.
 
     Raises:
         Refused: the data set cannot be copied, or the copy cannot be read.

@@ -2,7 +2,7 @@
 
 Some values of the arrays are compared with those at the look before. A change counts if it is one multiplication and
 addition for all values of a sample, and the same one, or its repetition, for all samples that changed. Other changes
-count if a data set makes them by itself, by random values (`rewritten`).
+count if reads of a data set make them, by random values (`rewritten`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _JOINED = frozenset({
 })  # fmt: skip
 """Functions that make one array of their first argument."""
 _HIDDEN = re.compile(r"hid|dim|width|feat|emb|units|channels|d_model|inner|size")
-"""Names of sizes that are no number of classes."""
+"""Names of sizes of hidden layers."""
 _LEAST_HIDDEN = 12
 _DEEPEST = 6
 
@@ -206,7 +206,7 @@ def _is_same(first: Scope, second: Scope, key: str) -> bool:
 
 
 def _returned(one: Binding, program: Program, depth: int, seen: set[object]) -> Iterator[_Value | None]:
-    """Yield the parts of what a function of the file returns, at the place of a name."""
+    """Yield the parts of the result of a function of the file, at the place of a name."""
     call = program.call_at.get(one.value) if one.value is not None else None
     function = None if call is None else program.resolve(call) or _method(call, program)
     if function is None or not function.returns or len(one.index) > 1:

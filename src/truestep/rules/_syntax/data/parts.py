@@ -39,7 +39,7 @@ def lost_in_training(program: Program) -> Iterator[Suspicion]:
         return
     written = list(_written(program.tree))
     if any(dotted(target).endswith(".dataset") for target, _ in written):
-        return  # a part got a data set of its own
+        return  # a part got a separate data set
     for split in splits:
         yield from _of_split(split, written, program, above)
 
@@ -98,7 +98,7 @@ def _of_split(
                     statement,
                     f"`{dotted(last)}` is also that of `{other}`: the training loses `{ast.unparse(before)[:60]}`",
                     "both parts read one data set",
-                    f"give `{dotted(last).split('.dataset.')[0]}` a data set of its own with the same indices",
+                    f"give `{dotted(last).split('.dataset.')[0]}` a separate data set with the same indices",
                     ((split.node, "the parts"), (loader.node, "the training reads this part")),
                 )
 
