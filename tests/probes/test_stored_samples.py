@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from truestep.events import StoredCompared
+from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.testing import capture_events
 
 
@@ -189,3 +190,19 @@ def walked() -> list[StoredCompared]:
 
 def test_points_that_walk_at_random_are_not_found():
     assert walked() == []
+
+
+def test_a_table_that_has_gone_is_left_out():
+    events = []
+    looked = StoredSamples.look
+
+    def look(self, found, *others):
+        for one in found:
+            one.table.ref = lambda: None
+        events.append(len(found))
+        looked(self, found, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoredSamples, "look", look)
+        assert sliced() == []
+    assert any(events)

@@ -18,7 +18,7 @@ from truestep.events import Site
 from truestep.probes.active import restored_states
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused, copy_of, mind
-from truestep.probes.variables.arrays import arrays_of, as_tensor
+from truestep.probes.variables.arrays import arrays_of, as_tensor, shape_of
 
 _SEEDS = (21, 22, 23, 24, 25, 21)
 """The first one again: values that were drawn again are those of the first read."""
@@ -56,27 +56,23 @@ def changed_by_itself(data: Any, scene: Scene) -> bool:
                     copy[index]
                 except Exception as error:
                     raise Refused(f"a copy of it raised {type(error).__name__}") from None
-                states.append(_values(copy, scene))
+                states.append(_rows(copy, index, scene))
             piled += not _same(states[0], states[-1])
     return piled >= _LEAST_CHANGED
 
 
-def _values(data: Any, scene: Scene) -> list[Any]:
-    """Return copies of the arrays of a data set."""
-    held = [as_tensor(scene, one.value) for one in arrays_of(scene, _below(data))]
-    return [array.clone() for array in held if array is not None]
+def _rows(data: Any, index: int, scene: Scene) -> list[Any]:
+    """Return copies of the row of a sample in the arrays of a data set, also below subsets."""
+    while type(data).__name__ == "Subset" and "dataset" in vars(data):
+        index, data = int(vars(data)["indices"][index]), vars(data)["dataset"]
+    held = [one.value for one in arrays_of(scene, data)]
+    rows = [as_tensor(scene, value[index : index + 1]) for value in held if shape_of(scene.torch, value)]
+    return [row.clone() for row in rows if row is not None]
 
 
 def _same(first: list[Any], second: list[Any]) -> bool:
     pairs = zip(first, second, strict=True) if len(first) == len(second) else ()
     return all(one.shape == other.shape and bool((one == other).all()) for one, other in pairs)
-
-
-def _below(data: Any) -> Any:
-    """Return the data set below subsets."""
-    while type(data).__name__ == "Subset" and "dataset" in vars(data):
-        data = vars(data)["dataset"]
-    return data
 
 
 def drawn_into(codes: list[CodeType]) -> Site | None:

@@ -101,8 +101,10 @@ class StoredSamples:
 
     def _look_at(self, one: Held, data: Any, frame: FrameType, site: Site | None) -> None:
         step, shape = self._scene.sampling.step, shape_of(self._scene.torch, one.value)
+        if len(shape) < 2 or shape[0] < _LEAST_ROWS:  # or the table has gone
+            return
         floating = "float" in str(one.value.dtype)
-        if len(shape) < 2 or shape[0] < _LEAST_ROWS or not (floating or "int" in str(one.value.dtype)):
+        if not floating and "int" not in str(one.value.dtype):
             return
         array = self._arrays.get(id(one.value))
         if array is None or array.ref() is not one.value:
