@@ -1,4 +1,4 @@
-"""Stored samples that change: by one operation for all rows, at random, or not at all."""
+"""Stored samples that change: by one operation for all rows, at random through a view, otherwise, or not at all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from truestep.events import StoredCompared
+from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.testing import capture_events
 
 
@@ -29,9 +30,65 @@ class Samples(Dataset[tuple[torch.Tensor, int]]):
         return row, index % 2
 
 
-def compared(change: Callable[[torch.Tensor], object]) -> list[StoredCompared]:
+class NoiseOnView(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index]
+        row += 0.1 * torch.randn(10)
+        return row, index % 2
+
+
+class HiddenInView(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index].view(10)
+        hidden = torch.rand(10) < 0.2
+        row[hidden] = 0.0
+        return row.clone(), index % 2
+
+
+class NoiseOnCopy(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index].clone()
+        row += 0.1 * torch.randn(10)
+        return row, index % 2
+
+
+class NoiseThatIsMeant(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        self.x[index] += 0.1 * torch.randn(10)
+        return self.x[index], index % 2
+
+
+class DrawnAnew(Samples):
+    def __init__(self, change: Callable[[torch.Tensor], object]) -> None:
+        super().__init__(change)
+        self.clean = self.x.clone()
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index]
+        row.copy_(self.clean[index])
+        row += 0.1 * torch.randn(10)
+        return row, index % 2
+
+
+class Averaged(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index]
+        row *= 0.9
+        row += 0.1 * torch.rand(10)
+        return row, index % 2
+
+
+class FilledOnce(Samples):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        row = self.x[index]
+        if row.max() > 0:
+            row -= row.max() + torch.rand(())
+        return row, index % 2
+
+
+def compared(change: Callable[[torch.Tensor], object], kind: type[Samples] = Samples) -> list[StoredCompared]:
     """Return the comparisons of a training of eight passes, in which each read of a sample changes it."""
-    data, model = Samples(change), nn.Linear(10, 2)
+    data, model = kind(change), nn.Linear(10, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     with capture_events() as events:
         for _ in range(8):
@@ -76,3 +133,76 @@ def test_samples_that_stay_are_compared():
     found = compared(lambda row: None)
     assert found
     assert {one.times for one in found} == {0}
+
+
+@pytest.mark.parametrize("kind", [NoiseOnView, HiddenInView])
+def test_random_values_that_are_written_to_a_view_are_found(kind):
+    found = [one for one in compared(lambda row: None, kind) if one.times]
+    assert len(found) == 1
+    assert found[0].random
+    assert found[0].times >= 2
+    assert found[0].made is not None
+
+
+@pytest.mark.parametrize("kind", [NoiseOnCopy, NoiseThatIsMeant, DrawnAnew, Averaged, FilledOnce])
+def test_random_values_that_are_meant_or_do_not_pile_up_are_not_found(kind):
+    assert [one for one in compared(lambda row: None, kind) if one.times] == []
+
+
+def sliced() -> list[StoredCompared]:
+    """Return the comparisons of a training on slices of a tensor, with noise that is added to the slices."""
+    torch.manual_seed(0)
+    table, wanted, model = torch.randn(160, 10), torch.randint(0, 2, (160,)), nn.Linear(10, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    with capture_events() as events:
+        for _ in range(8):
+            for start in range(0, 160, 20):
+                part = table[start : start + 20]
+                target = wanted[start : start + 20]
+                part += 0.1 * torch.randn(20, 10)
+                optimizer.zero_grad()
+                F.cross_entropy(model(part), target).backward()
+                optimizer.step()
+    return [one for one in events if isinstance(one, StoredCompared) and one.times]
+
+
+def test_noise_on_slices_of_samples_is_found():
+    (found,) = sliced()
+    assert found.random
+    assert found.table == "table"
+
+
+def walked() -> list[StoredCompared]:
+    """Return the comparisons of a training on points that walk at random."""
+    torch.manual_seed(0)
+    points, model = torch.randn(160, 10), nn.Linear(10, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    with capture_events() as events:
+        for _ in range(8):
+            for start in range(0, 160, 20):
+                walker = points[start : start + 20]
+                walker += 0.1 * torch.randn(20, 10)
+                optimizer.zero_grad()
+                F.mse_loss(model(walker), walker.norm(dim=1, keepdim=True)).backward()
+                optimizer.step()
+    return [one for one in events if isinstance(one, StoredCompared) and one.times]
+
+
+def test_points_that_walk_at_random_are_not_found():
+    assert walked() == []
+
+
+def test_a_table_that_has_gone_is_left_out():
+    events = []
+    looked = StoredSamples.look
+
+    def look(self, found, *others):
+        for one in found:
+            one.table.ref = lambda: None
+        events.append(len(found))
+        looked(self, found, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoredSamples, "look", look)
+        assert sliced() == []
+    assert any(events)

@@ -60,3 +60,37 @@ def test_what_was_skipped_is_not_observed():
     assert rule.verdict(run).reason.endswith("it is read in one go")
     run.note(CHANGES)
     assert rule.verdict(run).outcome is Outcome.CLEAR
+
+
+PROGRAM = """
+from torch.utils.data import DataLoader, random_split
+
+data = Pictures(transform=shake)
+train_set, val_set = random_split(data, [80, 20])
+val_set.dataset.transform = None
+train_loader = DataLoader(train_set, shuffle=True)
+val_loader = DataLoader(val_set)
+"""
+
+
+def shared_by_both(path, read):
+    """Return the findings of a run with loaders that are built in a file."""
+    site = Site(str(path), 7)
+    met = [LoaderMet(loader=1, name="train_loader", site=site), LoaderMet(loader=2, name="val_loader", site=site)]
+    return judge(AugmentationInEvaluation, [*met, *TRAINED, STARTED, read])
+
+
+def test_a_transform_that_the_training_loses_is_reported_at_its_assignment(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    (finding,) = shared_by_both(path, SampleReadAgain(loader=2, model=1, beside=(1,)))
+    assert finding.primary.site.line == 6
+    assert "the training loses `shake`" in finding.message
+    assert [mark.site.line for mark in finding.related] == [5, 7]
+
+
+@pytest.mark.parametrize("read", [SampleReadAgain(loader=2, model=1), SampleReadAgain(loader=2, model=1, beside=(3,))])
+def test_an_evaluation_on_other_data_is_quiet_beside_such_an_assignment(tmp_path, read):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    assert shared_by_both(path, read) == []

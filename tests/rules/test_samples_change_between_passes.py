@@ -46,3 +46,10 @@ def test_samples_that_stay_are_clear():
     run.note(compared(0))
     rule.observe(compared(0), run)
     assert rule.verdict(run).outcome is Outcome.CLEAR
+
+
+def test_random_values_in_a_view_are_reported():
+    event = StoredCompared(table="x", rows=200, times=2, random=True, site=CALL, made=WRITES)
+    (finding,) = judge(SamplesChangeBetweenPasses, [event])
+    assert finding.primary.site == WRITES
+    assert "random values are written to a view" in finding.primary.label

@@ -228,10 +228,13 @@ class StoredCompared(Event):
     """Name of the array."""
     rows: int
     times: int = 0
-    """How often most rows were changed by one and the same operation, if at least twice; 0 without a change."""
+    """How often most rows were changed, by one and the same operation or by random ones, if at least twice; 0 without
+    a change."""
     factor: float = 1.0
     offset: float = 0.0
     """The operation: values are multiplied by the factor, then the offset is added."""
+    random: bool = False
+    """True if the changes are random values that a variable, which is a view of the array, gets in place."""
     loader: int | None = None
     """Loader of the latest batch, if its data set holds the array."""
     site: Site | None = None

@@ -1,4 +1,4 @@
-"""Formulas of figures in the functions that ran an evaluation or a training, read from the source of the program."""
+"""Formulas of figures in functions that ran, and transforms of parts, read from the source of the program."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from truestep import source
 from truestep.events import EvaluationRan, Site
 from truestep.findings import Confidence
 from truestep.rules._syntax.data.figures import wrong_formulas
+from truestep.rules._syntax.data.parts import lost_in_training
 from truestep.rules._syntax.data.sums import sums_of_all_reports
 from truestep.syntax import Program, Suspicion, dotted
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def wrong_formulas_of(functions: list[EvaluationRan]) -> Iterator[tuple[Site, Suspicion]]:
+def wrong_formulas_of(functions: list[EvaluationRan], classes: int) -> Iterator[tuple[Site, Suspicion]]:
     """Yield the figures that their expression cannot be, each with its place.
 
     Args:
         functions: those that an evaluation was called in, directly or by another function.
+        classes: number of classes of the loss of the training; 0 if it is unknown.
     """
     for path in {one.path: None for one in functions}:
         tree = source.parsed(path)
         if tree is None:
             continue
         ran = _ran(tree, {one.first for one in functions if one.path == path})
-        for found in wrong_formulas(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
+        program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+        for found in wrong_formulas(program, classes):
             around = _around(tree, found.node)
             if found.confidence is Confidence.HIGH and (0 if around is None else around.lineno) in ran:
                 yield _site(path, found.node, around), found
@@ -50,6 +53,21 @@ def sums_in_training(steps: Iterable[Site]) -> Iterator[tuple[Site, Suspicion]]:
             around = _around(tree, found.node)
             if _trains(tree if around is None else around, tree, of_steps):
                 yield _site(path, found.node, around), found
+
+
+def lost_transforms(paths: Iterable[str]) -> Iterator[tuple[Site, Suspicion, list[tuple[Site, str]]]]:
+    """Yield the transforms that an assignment takes from the training too, with its place and others of the file.
+
+    Args:
+        paths: files that build the loaders.
+    """
+    for path in paths:
+        tree = source.parsed(path)
+        if tree is None:
+            continue
+        for found in lost_in_training(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
+            others = [(_site(path, node, _around(tree, node)), label) for node, label in found.related]
+            yield _site(path, found.node, _around(tree, found.node)), found, others
 
 
 def _trains(scope: ast.AST, tree: ast.Module, steps: set[int]) -> bool:

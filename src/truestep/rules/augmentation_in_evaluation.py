@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from truestep.events import CheckSkipped, Event, LoaderStarted, ModelCalled, SampleReadAgain, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._formulas import lost_transforms
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.data import splits
+from truestep.rules._syntax.data import parts, splits
 from truestep.syntax import Program, Suspicion
 
 
@@ -20,7 +21,8 @@ class AugmentationInEvaluation(Rule):
     that change between reads while their label stays the same, if the training reads other samples through the same
     data set (`random_split`), the same transform or one that was built alike, or another data set of the same class
     with the same switch on: an attribute such as ``augment`` that is True, and without which the copy no longer changes
-    its samples.
+    its samples. Reports the reverse as well: an assignment such as ``val.dataset.transform = None`` after a split takes
+    the transform from the training too, since both parts read one data set.
 
     Why it matters
     --------------
@@ -47,6 +49,8 @@ class AugmentationInEvaluation(Rule):
     A metric that is measured on distorted samples on purpose, through the transform of the training. Not reported:
     test-time augmentation (the loader is read several times between two steps, or the transform is another one), random
     inputs without a class label, the accuracy on the training samples themselves, and data sets that cannot be copied.
+    An assignment through a part is not reported after the training, where it is switched back, if a part got a
+    separate data set, or if the data set was built without another value.
 
     References
     ----------
@@ -65,7 +69,8 @@ class AugmentationInEvaluation(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return splits.augmentation_in_evaluation(program)
+        yield from splits.augmentation_in_evaluation(program)
+        yield from parts.lost_in_training(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,6 +100,8 @@ class AugmentationInEvaluation(Rule):
                 self._skipped = event.reason
             case SampleReadAgain() if event.differ and event.loader not in self._several:
                 self._changing(event, run)
+            case SampleReadAgain(differ=False):
+                self._lost(event, run)
 
     def _changing(self, event: SampleReadAgain, run: Progress) -> None:
         trained = self._trained_on.get(event.model, set())
@@ -115,3 +122,23 @@ class AugmentationInEvaluation(Rule):
             unit="checks",
             key=event.loader,
         )
+
+    def _lost(self, event: SampleReadAgain, run: Progress) -> None:
+        """Report a transform that an assignment through the part of the evaluation takes from that of the training."""
+        beside = sorted(self._trained_on.get(event.model, set()) & set(event.beside))
+        if not beside or event.loader in self._trained_on[event.model]:
+            return
+        loaders = [run.loaders.get(number) for number in (event.loader, *beside)]
+        paths = {one.site.path: None for one in loaders if one is not None and one.site is not None}
+        for place, found, others in lost_transforms(paths):
+            self.report(
+                place,
+                found.message,
+                run=run,
+                label=found.label,
+                related=tuple(Mark(site, label) for site, label in others),
+                cost="the first samples of the evaluation no longer change, and the training reads the same data set",
+                help=found.help,
+                confidence=Confidence.HIGH,
+                unit="checks",
+            )

@@ -91,10 +91,11 @@ class MetricMisreported(Rule):
     reports one on a DataLoader with the name of a test that holds the arrays of a validation, as after a copied line.
 
     The source shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
-    precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, and
-    values compared with themselves; in a training, a sum that each report divides by the number of iterations since the
-    last one, and that is not set to zero between them. A run reports them in functions that call an evaluation, or
-    train. ``truestep lint`` also reports results of the last batch, and means of batches divided by samples.
+    precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, also of
+    those that a list collects over the batches, and values compared with themselves; in a training, a sum that each
+    report divides by the number of iterations since the last one, and that is not set to zero between them. A run
+    reports them in functions that call an evaluation, or train. ``truestep lint`` also reports results of the last
+    batch, and means of batches divided by samples.
 
     Why it matters
     --------------
@@ -260,7 +261,7 @@ class MetricMisreported(Rule):
     def _by_formula(self, run: Progress) -> None:
         """Report the formulas that cannot be their figure, in functions that called an evaluation or trained."""
         steps = [site for _, site, _ in run.steps.tally if site is not None]
-        for place, found in (*wrong_formulas_of(self._functions), *sums_in_training(steps)):
+        for place, found in (*wrong_formulas_of(self._functions, run.losses.classes), *sums_in_training(steps)):
             if not any(name in found.label for name in self._right):
                 self.report(
                     place,

@@ -11,7 +11,9 @@ class SamplesChangeBetweenPasses(Rule):
     What it does
     ------------
     Compares some values of the arrays that a data set or a variable holds with those of earlier steps. Reports an array
-    if most of its rows were changed at least twice by one and the same multiplication or addition.
+    if most of its rows were changed at least twice by one and the same multiplication or addition, or by random values
+    that are written to a variable: the variable is a view of the array, and noise or masks pile up from pass to pass.
+    In the second case a copy of the data set must change too when its samples are read.
 
     Why it matters
     --------------
@@ -35,8 +37,9 @@ class SamplesChangeBetweenPasses(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: random changes, other values for each sample, data that are prepared at their first use,
-    buffers and averages that are overwritten, and copies in the workers of a loader.
+    Noise that is to pile up in the stored samples, and is added to a view of them. Not reported: `self.images[index] +=
+    noise`, which says it, other changes that are not the same for all samples, data that are prepared at their first
+    use, buffers and averages that are overwritten, and copies in the workers of a loader.
 
     References
     ----------
@@ -61,12 +64,13 @@ class SamplesChangeBetweenPasses(Rule):
             name = f"{run.loader_name(event.loader)}.{name}"
         change = [f"multiplied by {event.factor:.3g}"] if event.factor != 1.0 else []
         change += [f"changed by {event.offset:+.3g}"] if event.offset else []
+        label = "random values are written to a view, in place" if event.random else ""
         site = event.made or event.site
         self.report(
             site,
             f"the stored samples of `{name}` are changed each time that they are read",
             run=run,
-            label=f"values are {' and '.join(change)}, in place",
+            label=label or f"values are {' and '.join(change)}, in place",
             related=() if event.made is None or event.site is None else (Mark(event.site, "the model reads them"),),
             help="make a new tensor of the sample instead of an operation in place",
             cost=f"most of the {event.rows:,} samples were changed {event.times} times so far",

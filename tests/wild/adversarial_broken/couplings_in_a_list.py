@@ -1,4 +1,4 @@
-"""A flow with a likelihood of its own name: the couplings are in a list, and only the scale is trained."""
+"""A flow with a likelihood by another name: the couplings are in a list, and only the scale is trained."""
 
 import torch
 from torch import nn

@@ -9,6 +9,7 @@ copied_loaders   loaders of a test that hold the arrays of another part
 held_pairs       samples and labels that a data set holds, of the same rows of their tables
 label_maps       images that an augmentation turns, and their label maps, which it does not
 stored           stored samples that an operation in place changes in every pass
+rewritten        the statement that changes stored samples by random values, through a view
 drawn            the samples that a loader draws
 contents         comparison of samples by their values
 """

@@ -1,7 +1,8 @@
 """Stored samples that change while they are read: an operation in place that each pass repeats.
 
 Some values of the arrays are compared with those at the look before. A change counts if it is one multiplication and
-addition for all values of a sample, and the same one, or its repetition, for all samples that changed.
+addition for all values of a sample, and the same one, or its repetition, for all samples that changed. Other changes
+count if reads of a data set make them, by random values (`rewritten`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from typing import Any
 
 from truestep import source
 from truestep.events import Site, StoredCompared
+from truestep.probes.active.data_sets.rewritten import (
+    changed_by_itself,
+    drawn_into,
+    is_labelled,
+    random_writes,
+    scope_of,
+)
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -33,6 +41,8 @@ _WHOLE = 0.05
 """Largest distance of a number of repetitions from a whole number."""
 _SAME = 1e-5
 _REPEATED = 0.5
+_MOVED = 1e-3
+"""Least change of a value, as a share of the largest one of its row, that counts without one operation."""
 _DEEP = 4
 
 
@@ -49,6 +59,10 @@ class _Array:
     factor: float = 1.0
     offset: float = 0.0
     """The change: values are multiplied by the factor, then the offset is added."""
+    moved: Any = None
+    """Number of looks at which each row was changed."""
+    other: bool = False
+    """True if rows were changed by something else than one operation."""
     settled: bool = False
 
 
@@ -87,21 +101,26 @@ class StoredSamples:
 
     def _look_at(self, one: Held, data: Any, frame: FrameType, site: Site | None) -> None:
         step, shape = self._scene.sampling.step, shape_of(self._scene.torch, one.value)
-        if len(shape) < 2 or shape[0] < _LEAST_ROWS or "float" not in str(one.value.dtype):
+        if len(shape) < 2 or shape[0] < _LEAST_ROWS:  # or the table has gone
+            return
+        floating = "float" in str(one.value.dtype)
+        if not floating and "int" not in str(one.value.dtype):
             return
         array = self._arrays.get(id(one.value))
         if array is None or array.ref() is not one.value:
             if len(self._arrays) < _MOST_ARRAYS:
-                self._begin(one.value, step)
+                self._begin(one.value, step, other=not floating)
         elif not array.settled and array.step != step:
             self._compare(one, array, data, frame, site)
             array.step = step
 
-    def _begin(self, value: Any, step: int) -> None:
+    def _begin(self, value: Any, step: int, *, other: bool) -> None:
         values = self._values(value)
         if values is not None and not getattr(value, "requires_grad", False):
             times = self._scene.torch.zeros(len(values), dtype=self._scene.torch.float64)
-            self._arrays[id(value)] = _Array(Ref(value), _version(value), values, times, step)
+            self._arrays[id(value)] = _Array(
+                Ref(value), _version(value), values, times, step, moved=times.clone(), other=other
+            )
 
     def _values(self, value: Any) -> Any:
         torch = self._scene.torch
@@ -121,12 +140,20 @@ class StoredSamples:
         version = _version(one.value)
         if version is None or version != array.version:
             now = self._values(one.value)
-            times = None if now is None else self._times(array, now)
+            if now is None or now.shape != array.values.shape or not bool(now.isfinite().all()):
+                array.settled = True
+                return
+            size = _MOVED * array.values.abs().amax(1, keepdim=True)
+            array.moved += ((now - array.values).abs() > size).any(1)
+            times = None if array.other else self._times(array, now)
             if times is None:
-                array.settled = True  # a change of another kind
+                array.other, array.values, array.version = True, now, version
+                self._other(one, array, data, frame, site)
                 return
             array.values, array.version = now, version
             array.times += times
+        if array.other:
+            return
         changed = float((array.times >= 2).double().mean()) >= _REPEATED
         if changed or not bool(array.times.any()):
             array.settled = changed
@@ -142,11 +169,33 @@ class StoredSamples:
                 made=self._written_at(one.value, data, self._scene.sites.users(frame)) if changed else None,
             )
 
+    def _other(self, one: Held, array: _Array, data: Any, frame: FrameType, site: Site | None) -> None:
+        """Handle rows that were changed by something else than one operation: by noise, or on purpose."""
+        if float((array.moved >= 2).double().mean()) < _REPEATED:
+            return
+        array.settled = True
+        if data is None:
+            made = self._drawn_at(one.value, self._scene.sites.users(frame))
+        else:
+            codes = [code for code in _codes(data) if not self._scene.sites.is_installed(code.co_filename)]
+            made = drawn_into(codes)
+            if made is not None and not changed_by_itself(data, self._scene):
+                return
+        if made is not None:
+            self._scene.tell(
+                StoredCompared,
+                table=one.name,
+                rows=len(one.value),
+                times=round(float(array.moved.median())),
+                random=True,
+                loader=self._scene.loader if data is not None else None,
+                site=site,
+                made=made,
+            )
+
     def _times(self, array: _Array, now: Any) -> Any:
         """Return how often each row was changed since the look before; None for a change of another kind."""
         torch, before = self._scene.torch, array.values
-        if now.shape != before.shape or not bool(now.isfinite().all()):
-            return None
         moved = (now != before).any(1)
         times = torch.zeros(len(now), dtype=torch.float64)
         least, most = before.argmin(1, keepdim=True), before.argmax(1, keepdim=True)
@@ -204,6 +253,20 @@ class StoredSamples:
                     return place
         return None
 
+    def _drawn_at(self, value: Any, frames: list[FrameType]) -> Site | None:
+        """Return the statement that changes a variable with a part of an array by random values."""
+        memory = self._memory(value)
+        for frame in frames if memory is not None else ():
+            held = variables(frame) | ({} if frame.f_code.co_flags & 1 else frame.f_globals)
+            scope = scope_of(frame.f_code)
+            if scope is None:
+                continue
+            for name, place in random_writes(frame.f_code, scope):
+                part: Any = held.get(name)
+                if self._memory(part) == memory and len(part) < len(value) and is_labelled(name, scope):
+                    return place
+        return None
+
     def _memory(self, value: Any) -> int | None:
         plain = type(value) is self._scene.torch.Tensor and str(value.layout) == "torch.strided"
         return int(value.untyped_storage().data_ptr()) if plain else None
@@ -234,25 +297,27 @@ def _codes(data: Any) -> Iterator[CodeType]:
         held = getattr(data, "__dict__", {})
         methods = [vars(type(data)).get(name) for name in ("__getitem__", "__getitems__")]
         others = [one for one in vars(type(data)).values() if one not in methods]
-        for one in (*methods, *held.values(), *others):
+        parts = [each for one in held.values() for each in (one, *_inside(one))]
+        for one in (*methods, *parts, *others):
             made = one.__func__ if isinstance(one, MethodType) else one
+            if not isinstance(made, FunctionType | type):
+                made = vars(type(made)).get("__call__", made)  # a transform
             if isinstance(made, FunctionType) and made.__name__ != "__init__":
                 yield made.__code__
         data = held.get("dataset")
 
 
+def _inside(value: Any) -> list[Any]:
+    """Return the parts of a transform that is composed of others."""
+    parts = getattr(value, "__dict__", {}).get("transforms", value)
+    return [one for one in parts if callable(one)] if type(parts) in (list, tuple) and len(parts) <= _ROWS else []
+
+
 def _writes(code: CodeType) -> Iterator[tuple[str, Site]]:
     """Yield the variables that a function, or a file, changes in place, with the places."""
-    tree = source.parsed(code.co_filename)
-    if tree is None:
+    scope = scope_of(code)
+    if scope is None:
         return
-    scope: ast.AST = tree
-    if code.co_flags & 1:
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        found = [one for one in source.walk(tree) if isinstance(one, kinds) and _begins(one) == code.co_firstlineno]
-        if not found:
-            return
-        scope = found[0]
     for node in source.walk(scope):
         target: ast.AST | None = None
         if isinstance(node, ast.AugAssign):
@@ -265,7 +330,3 @@ def _writes(code: CodeType) -> Iterator[tuple[str, Site]]:
         if isinstance(target, ast.Name):
             places = (getattr(node, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
             yield target.id, Site(code.co_filename, *places)
-
-
-def _begins(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])

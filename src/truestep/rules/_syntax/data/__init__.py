@@ -1,8 +1,10 @@
 """Data of a training, its results and metrics.
 
 - `batches`: figures that are added up wrongly over the batches of an evaluation.
+- `decisions`: areas under a curve of decisions.
 - `figures`: figures with a wrong formula.
 - `loaders`: loaders and samplers.
+- `parts`: transforms that are assigned through a part of a split.
 - `perplexities`: perplexities in another base than their loss.
 - `results`: results and metrics that are dropped, overwritten or wrong.
 - `roles`: predictions, labels, and figures with a name.

@@ -7,9 +7,10 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from truestep.rules._syntax.data.decisions import CONVERTED, is_called_on_module, ranked_by_decisions
 from truestep.rules._syntax.data.perplexities import powers_of_two
 from truestep.rules._syntax.data.roles import Figure, figures, predicted, texts_in
-from truestep.syntax import Call, Context, Program, Suspicion, dotted, names_in
+from truestep.syntax import Program, Suspicion, dotted, names_in
 
 _FALSE_NEGATIVE, _FALSE_POSITIVE = re.compile(r"^(?:fns?|false_neg\w*)$"), re.compile(r"^(?:fps?|false_pos\w*)$")
 _TRUE_POSITIVE, _TRUE_NEGATIVE = re.compile(r"^(?:tps?|true_pos\w*)$"), re.compile(r"^(?:tns?|true_neg\w*)$")
@@ -29,22 +30,11 @@ _UNEQUAL = tuple(
     )
 )  # fmt: skip
 """Functions of scikit-learn with another result if labels and predictions are exchanged."""
-_OF_SCORES = tuple(
-    f"sklearn.metrics.{name}"
-    for name in ("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve", "det_curve")
-)
-"""Functions that need the order of the scores, and get one threshold from decisions."""
-_SCORES = re.compile(r"(?:^|_)(?:p|probs?|probas?|scores?|logits?|preds?|outputs?|sigmoid)(?:_|$)|probabilit")
-_BALANCED = re.compile(r"(?<![a-z])balanced", re.IGNORECASE)
-"""The area under the curve of decisions is the balanced accuracy."""
-_NEAR = 5
-"""Lines around a statement outside of functions that are read with it."""
 _COUNTED = frozenset({"sum", "mean", "count_nonzero"})
-_CONVERTED = frozenset({"astype", "int", "long", "float", "double", "bool", "numpy", "cpu", "tolist", "flatten"})
 
 
-def wrong_formulas(program: Program) -> Iterator[Suspicion]:
-    """Yield figures that their expression cannot be."""
+def wrong_formulas(program: Program, classes: int = 0) -> Iterator[Suspicion]:
+    """Yield figures that their expression cannot be; ``classes`` is their number in a run, if it is known."""
     text = program.text.lower()
     yield from powers_of_two(program)
     if any(word in text for word in _OF_CLASSES):
@@ -53,7 +43,7 @@ def wrong_formulas(program: Program) -> Iterator[Suspicion]:
     if "r2" in text or "r_squared" in text:
         yield from _spread_of_predictions(program)
     yield from _exchanged(program)
-    yield from _ranked_by_decisions(program)
+    yield from ranked_by_decisions(program, classes)
     if _compares_same(program.text):
         yield from _compared_with_itself(program)
 
@@ -250,75 +240,6 @@ def _exchanged(program: Program) -> Iterator[Suspicion]:
             )
 
 
-def _ranked_by_decisions(program: Program) -> Iterator[Suspicion]:
-    """Yield areas under a curve of scikit-learn that get decisions, which have one threshold, in place of scores."""
-    for call in program.starting("sklearn.metrics."):
-        named = next((word.value for word in call.node.keywords if word.arg == "y_score"), None)
-        given = named if named is not None else call.node.args[1] if len(call.node.args) > 1 else None
-        if call.name not in _OF_SCORES or call.unpacks or given is None:
-            continue
-        made = program.values.origin(_unconverted(given), call.context, call.order)[0]
-        decided = _decided(program.values.origin(_unconverted(made), call.context, call.order)[0], call, program)
-        if decided is None or _BALANCED.search(_around(call, program)):
-            continue
-        if _is_score(decided, call.context, call.order, program):
-            yield Suspicion(
-                call.node,
-                f"`{call.method}` gets decisions in place of scores: its curve has one point",
-                "has decisions as its scores",
-                "pass the scores or probabilities before the threshold",
-            )
-
-
-def _around(call: Call, program: Program) -> str:
-    """Return the text of the function around a call, or of the lines around it."""
-    node = call.context.scope.node
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        first, last = node.lineno - 1, node.end_lineno
-    else:
-        first, last = max(call.node.lineno - 1 - _NEAR, 0), call.node.lineno + _NEAR
-    return "\n".join(program.text.split("\n")[first:last])
-
-
-def _is_score(node: ast.expr, context: Context, order: int, program: Program) -> bool:
-    """Return True for a value that is made of the result of a model, or has the name of scores."""
-    return bool(predicted(node, context, order, program)) or any(map(_SCORES.search, texts_in(node)))
-
-
-def _unconverted(node: ast.expr) -> ast.expr:
-    """Return the value that an expression converts to another type."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CONVERTED:
-        node = node.func.value
-    return node
-
-
-def _decided(node: ast.expr, call: Call, program: Program) -> ast.expr | None:
-    """Return scores that are compared with a threshold, or probabilities that are rounded to a whole number."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "round":
-        given = [*node.args, *(word.value for word in node.keywords)]
-        rounded = node.func.value if not given else given[0] if len(given) == 1 and _is_called_on_module(node) else None
-        return rounded if rounded is not None and _is_probability(rounded, call, program) else None
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Gt | ast.GtE):
-        return node.left
-    return None
-
-
-def _is_probability(node: ast.expr, call: Call, program: Program) -> bool:
-    """Return True for the result of a sigmoid or softmax, and for a name of probabilities that is not calculated."""
-    made = _unconverted(program.values.origin(_unconverted(node), call.context, call.order)[0])
-    while isinstance(made, ast.Subscript):
-        made = made.value
-    if isinstance(made, ast.Call) and dotted(made.func).rpartition(".")[2] in ("sigmoid", "softmax", "expit"):
-        return True
-    calculated = isinstance(made, ast.BinOp) or (isinstance(made, ast.Call) and dotted(made.func).endswith("exp"))
-    return not calculated and "prob" in dotted(_unconverted(node)).lower()
-
-
-def _is_called_on_module(node: ast.Call) -> bool:
-    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-    return isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "torch")
-
-
 def _compares_same(text: str) -> bool:
     """Return True if a text may compare a name with itself."""
     parts = text.split(" == ")
@@ -352,8 +273,8 @@ def _only_comparison(node: ast.expr) -> ast.Compare | None:
     counted = False
     while isinstance(node, ast.Call):
         called = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
-        owned = isinstance(node.func, ast.Attribute) and not _is_called_on_module(node)
-        if called not in _COUNTED and called not in _CONVERTED and called != "item":
+        owned = isinstance(node.func, ast.Attribute) and not is_called_on_module(node)
+        if called not in _COUNTED and called not in CONVERTED and called != "item":
             return None
         counted = counted or called in _COUNTED
         if owned and isinstance(node.func, ast.Attribute):
