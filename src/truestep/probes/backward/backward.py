@@ -187,7 +187,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
-            self._look_at_taken(outputs, site, args[3] if len(args) > 3 else ())
+            self._look_at_taken(outputs, site, args)
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -239,9 +239,10 @@ class BackwardProbe(Probe):
         return Entered(site, kind, divided, same)
 
     @sees
-    def _look_at_taken(self, outputs: Any, site: Site | None, inputs: Any) -> None:
+    def _look_at_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:
         """Look at variables, and at the graph of a loss at early calls of ``autograd.grad`` at a line."""
-        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
+        self.terms.derivatives.taken(outputs, args, site, self.scene.sites.own(1))
+        self.variables.taken(args[3] if len(args) > 3 and type(args[3]) is tuple else (), self.scene.sites.frame(1))
         calls = self._taken[site] = self._taken.get(site, 0) + 1
         node = getattr(outputs[0], "grad_fn", None) if len(outputs) == 1 and len(self._taken) <= _MOST_LINES else None
         if calls in _EARLY and node is not None:
@@ -325,9 +326,7 @@ class BackwardProbe(Probe):
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None
-        if isinstance(value, complex):
-            return
-        if scene.scales.scaled_by is not None and math.isinf(value):
+        if isinstance(value, complex) or (scene.scales.scaled_by is not None and math.isinf(value)):
             return
         scene.losses.bad = True
         if len(self._bad_losses) >= _MOST_BAD_LOSSES:
