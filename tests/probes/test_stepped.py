@@ -96,6 +96,26 @@ def test_how_much_of_an_update_is_left_in_bfloat16(lr: float, least: float, most
     assert all(least <= event.changed <= most and event.dtype == "bfloat16" for event in told)
 
 
+@pytest.mark.parametrize(("lr", "least", "most"), [(1e-4, 0.5, 1.0), (2e-3, 0.0, 0.1)])
+def test_weights_that_keep_their_value_for_long_are_counted(lr: float, least: float, most: float) -> None:
+    model = network().bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    events = train(model, optimizer, optimizer.zero_grad, steps=120, freeze=999)
+    kept = [event.kept for event in events if isinstance(event, UpdateRounded)]
+    assert kept[0] == 0.0  # not for long
+    assert least <= kept[-1] <= most
+
+
+def test_weights_that_stay_where_their_gradients_are_noise_are_not_counted() -> None:
+    model = network().bfloat16()
+    noise = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        parameter.register_hook(lambda grad: torch.randn(grad.shape, generator=noise).to(grad.dtype))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    events = train(model, optimizer, optimizer.zero_grad, steps=120, freeze=999)
+    assert {event.kept for event in events if isinstance(event, UpdateRounded)} == {0.0}
+
+
 def test_full_precision_and_optimizers_of_ones_own_are_not_looked_at() -> None:
     class Own(torch.optim.AdamW):
         pass

@@ -101,3 +101,9 @@ def test_a_distance_from_the_live_weights_holds_nothing():
 )
 def test_other_distances_are_quiet(reads):
     assert held(*reads) == []
+
+
+def test_a_derivative_without_a_graph_has_its_own_remedy():
+    (finding,) = judge(TermWithoutGradient, [TermsRead(site=BACKWARD, place=TERM, cut="torch.autograd.grad")] * 2)
+    assert finding.message.startswith("a derivative in the loss has no gradient")
+    assert finding.help == "take the derivative with `create_graph=True`"

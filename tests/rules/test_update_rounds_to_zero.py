@@ -11,14 +11,15 @@ BUILT = OptimizerBuilt(optimizer=1, name="optimizer", lr=1e-5, parameters=(1,))
 END = RunEnded(how="finished")
 
 
-def run(changed, *, lr=1e-5, steps=101):
+def run(changed, *, lr=1e-5, steps=101, kept=0.0):
     """A run with one event per sampled step, with these values of ``changed`` and ``lr``."""
     events = [BUILT]
     for step in range(steps):
         if step in (0, 1, 2, 3, 10, 20, 50, 100, 200):
             share = changed(step) if callable(changed) else changed
             rate = lr(step) if callable(lr) else lr
-            events.append(UpdateRounded(optimizer=1, dtype="bfloat16", changed=share, lr=rate, site=STEP))
+            rest = kept(step) if callable(kept) else kept if step >= 100 else 0.0
+            events.append(UpdateRounded(optimizer=1, dtype="bfloat16", changed=share, lr=rate, kept=rest, site=STEP))
         events.append(OptimizerStepped(optimizer=1, fresh=1, observed=1))
     return events
 
@@ -38,16 +39,34 @@ def test_three_looks_are_enough_for_a_whole_run():
     assert judge(UpdateRoundsToZero, [*run(0.0, steps=60), RunEnded(how="interrupted")]) == []
 
 
+def test_most_weights_that_keep_their_value_are_found():
+    (finding,) = judge(UpdateRoundsToZero, [*run(0.25, steps=201, kept=0.6), END])
+    assert finding.message == "most updates of `optimizer` are rounded away"
+    assert finding.cost.startswith("60% of the weights")
+
+
 @pytest.mark.parametrize(
     "events",
     [
         run(0.3),
+        run(0.25, kept=0.4),
+        run(0.25, kept=lambda step: 0.7 if step == 100 else 0.0, steps=201),
+        run(0.25, kept=0.7, lr=lambda step: 1e-5 * (step + 1) / 1000, steps=201),
         run(lambda step: 0.0 if step else 0.6),
         run(lambda step: 0.4 if step == 200 else 0.0, lr=lambda step: 1e-5 * step / 400, steps=300),
         run(0.0, lr=lambda step: 1e-5 * (step + 1) / 1000),
         run(0.0, steps=20),
     ],
-    ids=["most values change", "converged", "works after the warm-up", "still in the warm-up", "too few steps"],
+    ids=[
+        "most values change",
+        "fewer keep theirs",
+        "moved later",
+        "moves slowly in the warm-up",
+        "converged",
+        "works after the warm-up",
+        "still in the warm-up",
+        "too few steps",
+    ],
 )
 def test_steps_that_work_or_will_are_quiet(events):
     assert judge(UpdateRoundsToZero, [*events, END]) == []

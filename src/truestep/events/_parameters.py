@@ -164,6 +164,10 @@ class UpdateRounded(Event):
     is larger."""
     lr: float
     """Largest learning rate of the optimizer."""
+    kept: float = 0.0
+    """Fraction of the weights with a gradient that had one at all sampled steps of 100 or more steps, and the same
+    value after each; by number or by size of the gradients, whichever is smaller. Zero for gradients without a
+    direction, such as those of a trained model."""
     site: Site | None = None
 
 

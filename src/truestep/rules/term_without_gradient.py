@@ -49,6 +49,10 @@ class TermWithoutGradient(Rule):
     comparison or a choice such as ``out > 0.5`` or ``argmax``, by the script or in the sum that a function of the same
     file returns. Functions and criteria of the file are followed to the choices in them.
 
+    Also reports a derivative by ``torch.autograd.grad`` without ``create_graph=True`` which the script adds to tensors
+    that the same parameters were used for, as in the residual of a differential equation, or of which it computes a
+    term, and an energy with its forces: the output that was differentiated is part of the next backward pass.
+
     Also reports a penalty on the distance of weights from kept ones that is exactly zero in all these passes, while an
     optimizer moves the weights: the kept values are the weights themselves, ``p.data`` without a copy. The program must
     hold the memory of the weights under another name, and no copy of their values.
@@ -89,7 +93,9 @@ class TermWithoutGradient(Rule):
     that begins there, beside another name of the live weights. Not reported: a difference that is detached, as in
     straight-through estimators, constants, detached weights and targets, choices in functions of other files, choices
     beside functions and objects that may hold parameters, distances of weights that do not move, noise that is compared
-    with a chance, and terms that have a gradient in some steps, also in turn.
+    with a chance, derivatives by tensors that the weights were used for (perturbed embeddings), derivatives that are
+    detached, that are only factors, or that are added to inputs, and terms that have a gradient in some steps, also in
+    turn.
 
     References
     ----------
@@ -148,13 +154,18 @@ class TermWithoutGradient(Rule):
         how = {"": "has no gradient", "torch.no_grad()": "is computed under `torch.no_grad()`"}.get(
             first.cut, f"is cut by `{first.cut}`"
         )
+        message = f"{term} of the loss has no gradient, and its weight has no effect on the training"
+        remedy = "compute the term with gradients, and detach only its targets"
+        if first.cut == "torch.autograd.grad":
+            message = "a derivative in the loss has no gradient, and has no effect on the training"
+            how, remedy = "is computed without a graph", "take the derivative with `create_graph=True`"
         draft = self.report(
             first.place,
-            f"{term} of the loss has no gradient, and its weight has no effect on the training",
+            message,
             run=run,
             label=how,
             related=(Mark(first.site, "the backward pass from the sum"),),
-            help="compute the term with gradients, and detach only its targets",
+            help=remedy,
             unit="backward passes read",
             key=first.site,
         )

@@ -8,6 +8,8 @@ from truestep.rules._rule import Progress, Rule
 
 _MOST = 0.1
 """Most elements, as a fraction, that a step may change and still count as rounded away."""
+_MOST_KEPT = 0.5
+"""Most weights, as a fraction, that may keep their value over 100 steps."""
 _FIRST_STEP = 10
 _LEAST_LOOKS = 4
 _LEAST_LOOKS_OF_WHOLE = 3
@@ -21,6 +23,8 @@ class _Looks:
     count: int = 0
     worked: bool = False
     """Whether a sampled step changed more than a few values."""
+    kept: float = 0.0
+    """Fraction of the weights that had the same value after all sampled steps, at the latest one."""
     first_lr: float = 0.0
     steady: bool = True
     """Whether the learning rate was the same at all sampled steps."""
@@ -38,7 +42,9 @@ class UpdateRoundsToZero(Rule):
     ------------
     Compares, at sampled steps, values of float16 and bfloat16 parameters before and after a step of a torch optimizer.
     Reports optimizers with steps that never changed more than 10 % of the elements with a gradient, nor elements with
-    more than 10 % of the gradient.
+    more than 10 % of the gradient. Also reports optimizers with weights of which more than half, with more than half of
+    the gradient, have a gradient at all sampled steps, in a common direction, and still the same value after 100 steps
+    or more.
 
     Why it matters
     --------------
@@ -63,9 +69,10 @@ class UpdateRoundsToZero(Rule):
 
     Known false alarms
     ------------------
-    None known. Only optimizers of `torch.optim` are judged, not those with stochastic rounding, compensated sums or
-    float32 copies of the weights. Not reported: a learning rate that is still rising (warm-up), and one that has fallen
-    after steps that changed the weights. Elements without a gradient do not count.
+    Further training of a trained model with all samples in each step. Only optimizers of `torch.optim` are judged,
+    not those with stochastic rounding, compensated sums or float32 copies of the weights. Not reported: a learning rate
+    that is still rising (warm-up), and one that has fallen after steps that changed the weights. Elements without a
+    gradient do not count, nor weights that stay where their gradients are only noise.
 
     References
     ----------
@@ -96,9 +103,7 @@ class UpdateRoundsToZero(Rule):
             return
         looks = self._looks.setdefault(event.optimizer, _Looks(first_lr=event.lr))
         looks.worked |= event.changed >= _MOST
-        if looks.worked:
-            self.withdraw(event.optimizer)
-            return
+        looks.kept = event.kept
         looks.count += run.step >= _FIRST_STEP
         looks.steady &= event.lr == looks.first_lr
         looks.most = max(looks.most, event.changed)
@@ -106,7 +111,9 @@ class UpdateRoundsToZero(Rule):
         looks.full |= built is not None and event.lr >= 0.9 * built.lr > 0
         looks.rising = looks.latest is not None and event.lr > looks.latest.lr
         looks.latest = event
-        if looks.count >= _LEAST_LOOKS:
+        if looks.worked and looks.kept <= _MOST_KEPT:
+            self.withdraw(event.optimizer)
+        elif looks.count >= _LEAST_LOOKS:
             self._judge(event.optimizer, looks, run)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
@@ -120,9 +127,11 @@ class UpdateRoundsToZero(Rule):
         latest = looks.latest
         if latest is None or looks.rising or not (looks.steady or looks.full):
             return  # the learning rate may still rise
+        which = "most updates" if looks.worked else "nearly every update"
+        verb = "are" if looks.worked else "is"
         draft = self._drafts.get(number) or self.report(
             latest.site,
-            f"nearly every update of `{run.optimizer_name(number)}` is rounded away",
+            f"{which} of `{run.optimizer_name(number)}` {verb} rounded away",
             run=run,
             label=f"parameters of {latest.dtype} keep their values",
             help="keep the parameters in float32, and run the forward pass under `torch.autocast`",
@@ -131,3 +140,5 @@ class UpdateRoundsToZero(Rule):
         )
         draft.count = draft.total = looks.count
         draft.cost = f"of the elements with a gradient, at most {looks.most:.2%} changed in any sampled step"
+        if looks.worked:
+            draft.cost = f"{looks.kept:.0%} of the weights with a gradient kept their value over 100 steps or more"

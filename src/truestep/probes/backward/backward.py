@@ -185,7 +185,7 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             scene.losses.unknown()
-            self._look_at_taken(args[3] if len(args) > 3 else ())
+            self._look_at_taken(outputs, site, args)
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -238,9 +238,10 @@ class BackwardProbe(Probe):
         return Entered(site, kind, divided, same)
 
     @sees
-    def _look_at_taken(self, inputs: Any) -> None:
-        """Look at variables at a call of ``autograd.grad``."""
-        self.variables.taken(inputs if type(inputs) is tuple else (), self.scene.sites.frame(1))
+    def _look_at_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:
+        """Look at variables and derivatives at a call of ``autograd.grad``."""
+        self.terms.derivatives.taken(outputs, args, site, self.scene.sites.own(1))
+        self.variables.taken(args[3] if len(args) > 3 and type(args[3]) is tuple else (), self.scene.sites.frame(1))
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
@@ -316,9 +317,7 @@ class BackwardProbe(Probe):
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None
-        if isinstance(value, complex):
-            return
-        if scene.scales.scaled_by is not None and math.isinf(value):
+        if isinstance(value, complex) or (scene.scales.scaled_by is not None and math.isinf(value)):
             return
         scene.losses.bad = True
         if len(self._bad_losses) >= _MOST_BAD_LOSSES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -29,6 +30,23 @@ _ELEMENTS = 256
 _ALIKE = 1e-3
 _LARGEST = 1 << 26
 """Parameters with more elements are not examined."""
+_LONG = 100
+"""Steps over which elements count as kept."""
+_DRIFT = 2.0
+"""Square of a sum of gradients, relative to the sum of squares, from which they have a direction; noise has about 1."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Kept:
+    """Elements of a parameter that have kept their value, with a gradient at all sampled steps."""
+
+    first: Any
+    since: int
+    """Steps of the optimizer before the first sampled one."""
+    same: Any
+    total: Any
+    """Sum of the gradients at sampled steps."""
+    squares: Any
 
 
 class Stepped:
@@ -44,6 +62,8 @@ class Stepped:
         self._holds_frozen = False
         self._lr = 0.0
         self._suspected: set[int] = set()
+        self._kept: dict[tuple[int, int], _Kept] = {}
+        """Elements of 16-bit parameters, by numbers of optimizer and parameter."""
         self._directions: dict[int, Any] = {}
         """Direction of the used gradient at the latest sampled step, by number of the frozen parameter."""
 
@@ -170,9 +190,45 @@ class Stepped:
             whole += float(sizes.sum())
             part += float(sizes[different].sum())
             dtype = self._halves[parameter.dtype]
+        kept = self._share_kept(rounded, panel)
         if elements and math.isfinite(whole):
             share = float(f"{max(changed / elements, part / whole):.2g}")
-            self._scene.emit(UpdateRounded(optimizer=panel.number, dtype=dtype, changed=share, lr=self._lr, site=site))
+            self._scene.tell(
+                UpdateRounded, optimizer=panel.number, dtype=dtype, changed=share, lr=self._lr, kept=kept, site=site
+            )
+
+    def _share_kept(self, rounded: list[tuple[Held, Any, Any]], panel: Panel) -> float:
+        """Return the fraction of weights that kept their value over many steps; 0.0 if their gradients are noise."""
+        weights = size = kept_weights = kept_size = drift = noise = 0.0
+        for held, values, gradient in rounded:
+            parameter = held.ref()
+            if parameter is None:
+                continue
+            gradient = gradient.float()
+            entry, is_old = self._kept_by(held, panel, _some(parameter), values, gradient)
+            times = parameter.numel() / len(gradient)
+            weights += times * int((gradient != 0).sum())
+            size += times * float(gradient.abs().sum())
+            if is_old:
+                kept_weights += times * int(entry.same.sum())
+                kept_size += times * float(gradient[entry.same].abs().sum())
+                drift += float(entry.total[entry.same].square().sum())
+                noise += float(entry.squares[entry.same].sum())
+        if not size or not drift >= _DRIFT * noise > 0:
+            return 0.0
+        return float(f"{min(kept_weights / weights, kept_size / size):.2g}")
+
+    def _kept_by(self, held: Held, panel: Panel, now: Any, before: Any, gradient: Any) -> tuple[_Kept, bool]:
+        """Return the elements of a parameter that were the same at all sampled steps, and whether these are many."""
+        steps = self._scene.ledger.attempts.get(panel.number, 0)
+        entry = self._kept.get((panel.number, held.number))
+        if entry is None or entry.first.shape != now.shape or entry.first.dtype != now.dtype:
+            entry = _Kept(before, steps, gradient != 0, gradient * 0, gradient * 0)
+            self._kept[panel.number, held.number] = entry
+        entry.same = entry.same.to(now.device) & (now == entry.first.to(now.device)) & (gradient != 0)
+        entry.total = entry.total.to(now.device) + gradient
+        entry.squares = entry.squares.to(now.device) + gradient.square()
+        return entry, steps - entry.since >= _LONG
 
 
 def _written(step: Site | None) -> Site | None:

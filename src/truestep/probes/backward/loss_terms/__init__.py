@@ -2,6 +2,7 @@
 
 loss_source: the source of a loss: terms of a sum, and cuts
 terms: terms of a loss without a gradient
+derivatives: derivatives without a graph that are added to tensors with one
 distances: distances of weights from kept values
 divergence: weight of the KL divergence of a variational autoencoder
 discrete_terms: terms from choices, such as an argmax, in functions of the file

@@ -71,12 +71,12 @@ def terms_of(site: Site) -> tuple[Term, ...]:
 
 def loss_at(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.expr] | None:
     """Return the innermost function around a call of ``backward``, and the loss; None without one."""
-    scope, call = _call(tree, site)
+    scope, call = innermost_call(tree, site)
     loss = _loss(call) if call is not None else None
     return (scope, loss) if loss is not None else None
 
 
-def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
+def innermost_call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
     """Return the innermost function around a site, and the call at the site."""
     scope, found = tree, None
     for node in source.walk(tree):

@@ -7,14 +7,17 @@ of the terms, and the frame has the values of their names. A term is reported on
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dis import Instruction, get_instructions
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from truestep import source
 from truestep.events import Site, TermsRead
+from truestep.probes.backward.loss_terms.derivatives import NAME as GRAD
+from truestep.probes.backward.loss_terms.derivatives import Derivatives, outputs_of
 from truestep.probes.backward.loss_terms.discrete_terms import discrete_terms
-from truestep.probes.backward.loss_terms.loss_source import Cut, Term, terms_of
+from truestep.probes.backward.loss_terms.loss_source import Cut, Term, loss_at, terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
@@ -33,6 +36,7 @@ class Terms:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self.derivatives = Derivatives(scene)
         self._told: set[Site] = set()
         """Lines of backward passes with such a term."""
         self._seen: dict[Site, set[int | str]] = {}
@@ -48,7 +52,7 @@ class Terms:
             frame: the user's frame that called backward; None if a library did.
             site: the line of the call.
         """
-        if site is None or frame is None:
+        if self.derivatives.look(node, site) or site is None or frame is None:
             return
         terms = (*terms_of(site), *discrete_terms(site))
         if not terms:
@@ -57,6 +61,7 @@ class Terms:
         found = None
         if _without_source(node):
             found = next((term for term in terms if self._is_cut(term, values, node)), None)
+            found = found or next(self._derived(site, terms, values, node), None)
         if self._takes_turns(site, terms, found, values, node):
             found = None
         if found is not None:
@@ -110,6 +115,20 @@ class Terms:
         reached = leaves_below([node])
         shared = self._optimizers(leaves) & self._optimizers(reached) if term.cut == ".detach()" else ()
         return bool(leaves) and (bool(shared) or not leaves.isdisjoint(reached))
+
+    def _derived(self, site: Site, terms: tuple[Term, ...], values: dict[str, Any], node: Any) -> Iterator[Term]:
+        """Yield terms that are computed from derivatives without a graph of tensors that have one."""
+        parsed = source.parsed(site.path)
+        around = loss_at(parsed, site) if parsed is not None else None
+        for term in terms if around is not None else ():
+            if term.returned or not term.name or around is None:
+                continue
+            for names, call in outputs_of(around[0], term.name):
+                end_line, end_column = call.end_lineno or call.lineno, call.end_col_offset or 0
+                place = Site(site.path, call.lineno, call.col_offset, end_line, end_column, function=site.function)
+                derived = term._replace(names=names, cut=GRAD, place=place, modules=(), others=(), cuts=())
+                if self._is_cut(derived, values, node):
+                    yield derived
 
     def _optimizers(self, leaves: set[int]) -> set[int]:
         """Return the numbers of the optimizers that hold some of these leaves."""
