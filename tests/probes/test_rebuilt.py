@@ -48,6 +48,31 @@ def test_one_for_each_pass_over_slices_is_distinguished_from_one_for_each_task()
     assert not any(event.one_pass for event in built(nothing))
 
 
+def one_pass(model: nn.Module, x: torch.Tensor) -> None:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for rows in x.split(2):
+        optimizer.zero_grad()
+        model(rows).sum().backward()
+        optimizer.step()
+
+
+def test_a_function_that_a_loop_over_epochs_calls_lasts_one_pass() -> None:
+    model, x = nn.Linear(3, 1), torch.ones(8, 3)
+    with capture_events() as events:
+        for _ in range(3):
+            one_pass(model, x)
+        for task in range(3):
+            one_pass(model, x + task)
+    assert [event.one_pass for event in events if isinstance(event, OptimizerBuilt)] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
 def test_weights_that_are_loaded_are_another_beginning() -> None:
     state = nn.Linear(3, 1).state_dict()
     assert {event.replaces for event in built(lambda model: model.load_state_dict(state))} == {None}

@@ -38,7 +38,8 @@ class OptimizerRebuilt(Rule):
     ------------
     Finds optimizers with momentum or moments that the same lines build again over the same parameters, with the same
     learning rate, where each of them makes one step, or lasts for one pass over a DataLoader, or
-    over slices of the data (``x.split(...)``, ``range(0, len(x), batch_size)``).
+    over slices of the data (``x.split(...)``, ``range(0, len(x), batch_size)``), also in a function that a loop over
+    epochs calls.
 
     Why it matters
     --------------

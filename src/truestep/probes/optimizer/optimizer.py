@@ -167,7 +167,7 @@ class OptimizerProbe(Probe):
                 remembers=bool(group.get("betas") or group.get("momentum") or "RMSprop" in bases),
                 maximizes=group.get("maximize") is True,
                 replaces=replaces,
-                one_pass=replaces is not None and site is not None and lasts_one_pass(site),
+                one_pass=replaces is not None and site is not None and lasts_one_pass(scene.sites.chain(1)),
                 site=site,
             )
         )

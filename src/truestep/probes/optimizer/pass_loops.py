@@ -21,22 +21,44 @@ _Loop = ast.For | ast.AsyncFor
 
 
 @functools.lru_cache(maxsize=64)
-def lasts_one_pass(site: Site) -> bool:
+def lasts_one_pass(places: tuple[Site, ...]) -> bool:
     """Return True if the innermost loop around a line has a loop over slices in its body, after the line.
 
     An optimizer that is built there lasts for one pass over the data; with ``range(steps)`` in its place, it may be
-    one for each of several tasks.
+    one for each of several tasks. A function without a loop around the line counts, if a loop over epochs calls it.
     """
+    site = places[0]
     tree = source.parsed(site.path)
-    around = [
-        node
-        for node in (source.walk(tree) if tree is not None else ())
-        if isinstance(node, _Loop) and node.body[0].lineno <= site.line <= (node.end_lineno or 0)
-    ]
-    if not around:
+    around = [] if tree is None else _loops_around(tree, site)
+    if around:
+        body = around[-1].body
+    elif tree is not None and len(places) > 1 and _is_in_epochs(places[1]):
+        functions = [node for node in source.walk(tree) if isinstance(node, ast.FunctionDef) and _has(node, site)]
+        body = functions[-1].body if functions else []
+    else:
         return False
-    after = [node for node in around[-1].body if isinstance(node, _Loop) and node.lineno > site.line]
+    after = [node for node in body if isinstance(node, _Loop) and node.lineno > site.line]
     return len(after) == 1 and _is_over_slices(after[0].iter)
+
+
+def _loops_around(tree: ast.AST, site: Site) -> list[_Loop]:
+    return [node for node in source.walk(tree) if isinstance(node, _Loop) and _has(node, site)]
+
+
+def _has(node: ast.For | ast.AsyncFor | ast.FunctionDef, site: Site) -> bool:
+    return node.body[0].lineno <= site.line <= (node.end_lineno or 0)
+
+
+def _is_in_epochs(call: Site) -> bool:
+    """Return True if a call is in a loop that counts epochs, or whose counter the call does not get."""
+    tree = source.parsed(call.path)
+    around = [] if tree is None else _loops_around(tree, call)
+    if not around or "range" not in ast.unparse(around[-1].iter):
+        return False
+    counters = {one.id for one in source.walk(around[-1].target) if isinstance(one, ast.Name)}
+    calls = [one for one in source.walk(around[-1]) if isinstance(one, ast.Call) and one.lineno == call.line]
+    given = {one.id for each in calls for one in source.walk(each) if isinstance(one, ast.Name)}
+    return any("epoch" in counter for counter in counters) or counters.isdisjoint(given)
 
 
 def _is_over_slices(iterable: ast.expr) -> bool:
