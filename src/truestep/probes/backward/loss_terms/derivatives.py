@@ -332,11 +332,9 @@ def _operands(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_grad(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute | ast.Name) and ast.unparse(call.func) in (
-        NAME,
-        "autograd.grad",
-        "grad",
-    )
+    """Return True for a call of ``autograd.grad``; ``torch.func.grad`` has one argument."""
+    several = len(call.args) + len(call.keywords) > 1
+    return several and ast.unparse(call.func) in (NAME, "autograd.grad", "grad")
 
 
 def _has_graph(call: ast.Call) -> bool:

@@ -121,7 +121,12 @@ class Terms:
         parsed = source.parsed(site.path)
         around = loss_at(parsed, site) if parsed is not None else None
         for term in terms if around is not None else ():
-            if term.returned or not term.name or around is None:
+            if (
+                term.returned
+                or not term.name
+                or around is None
+                or any(map(self._trains, map(values.get, term.factors)))
+            ):
                 continue
             for names, call in outputs_of(around[0], term.name):
                 end_line, end_column = call.end_lineno or call.lineno, call.end_col_offset or 0
@@ -129,6 +134,9 @@ class Terms:
                 derived = term._replace(names=names, cut=GRAD, place=place, modules=(), others=(), cuts=())
                 if self._is_cut(derived, values, node):
                     yield derived
+
+    def _trains(self, value: Any) -> bool:
+        return isinstance(value, self._scene.torch.nn.Module)
 
     def _optimizers(self, leaves: set[int]) -> set[int]:
         """Return the numbers of the optimizers that hold some of these leaves."""
