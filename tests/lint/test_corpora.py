@@ -13,7 +13,6 @@ WILD = REPOSITORY / "tests" / "wild"
 RULES = inspecting()
 NOT_IN_PROOF = {
     "augmentation-in-evaluation": "a data set of the proof; the syntax knows those of torchvision",
-    "chosen-without-validation": "weights that are chosen by the test; the syntax knows thresholds and calibrations",
     "learning-rate-dead": "a warm-up that is never stepped; the syntax knows a rate of zero",
     "learning-rate-off-course": "a formula that falls too fast; the syntax knows a rate that is never set",
     "result-never-read": "a mask that nothing reads; the syntax knows results of operations that are dropped",

@@ -71,7 +71,8 @@ class BestWeightsAliased(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return states.best_weights_aliased(program)
+        yield from states.best_weights_aliased(program)
+        yield from states.tensors_aliased(program)
 
     def __init__(self) -> None:
         super().__init__()

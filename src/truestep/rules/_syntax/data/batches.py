@@ -15,6 +15,10 @@ _MEANS = re.compile(
     r"SmoothL1Loss|HuberLoss)$"
 )
 """Losses that are the mean over their samples unless a reduction is given."""
+_WORD = re.compile(r"[a-z]+")
+_SIZES = frozenset({"examples", "samples", "size", "sizes"})
+_DATA = frozenset({"data", "dataset", "datasets", "eval", "test", "train", "val", "valid", "validation"})
+_OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _KEEPS = ("item", "detach", "cpu", "sqrt", "abs")
 _SHAPES = ("shape", "size", "dtype", "device", "dim")
 
@@ -24,8 +28,10 @@ def wrong_sums(program: Program) -> Iterator[Suspicion]:
     for loop in program.loops:
         found = [*_last_batch(loop, program), *_overwritten(loop, program), *_divided(loop, program)]
         if found:  # the operations of a loop are read last, since they take longest
-            acts = {one.act for one in program.flow.of_loop(loop)}
-            if Act.FORWARD in acts and not acts & {Act.BACKWARD, Act.STEP, Act.SCHEDULE}:
+            acts = list(program.flow.of_loop(loop))
+            trains = [one for one in acts if one.act in (Act.BACKWARD, Act.STEP, Act.SCHEDULE)]
+            by_phase = all(len(one.guards) > len(loop.guards) for one in trains)
+            if by_phase and any(one.act is Act.FORWARD for one in acts):
                 yield from found
 
 
@@ -229,6 +235,8 @@ def _samples(divisor: ast.expr, loop: Loop, program: Program) -> bool | None:
             return True
         loader = program.roles.over_loader(loop)
         return False if over and isinstance(loader, ast.expr) and over == dotted(loader) else None
+    if isinstance(divisor, ast.Name | ast.Attribute | ast.Subscript) and _says_samples(divisor):
+        return True if _over_batches(loop, program) else None
     key = dotted(divisor)
     bindings = loop.scope.bindings.get(key, ()) if key else ()
     added = [one for one in bindings if one.how == "augmented" and one.context.loop is loop and one.operator == "Add"]
@@ -239,6 +247,12 @@ def _samples(divisor: ast.expr, loop: Loop, program: Program) -> bool | None:
         return False if value.value == 1 and _over_batches(loop, program) else None
     text = ast.unparse(value)
     return True if re.search(r"^len\(\w+\)$|\.size\(0\)$|\.shape\[0\]$", text) else None
+
+
+def _says_samples(node: ast.expr) -> bool:
+    """Return True if the name of a number says that it counts all samples, as in ``dataset_sizes[phase]``."""
+    words = set(_WORD.findall(ast.unparse(node.value if isinstance(node, ast.Subscript) else node).lower()))
+    return not (words.isdisjoint(_SIZES) or words.isdisjoint(_DATA)) and words.isdisjoint(_OTHERS)
 
 
 def _over_batches(loop: Loop, program: Program) -> bool:

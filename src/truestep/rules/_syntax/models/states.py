@@ -48,6 +48,33 @@ def best_weights_aliased(program: Program) -> Iterator[Suspicion]:
         )
 
 
+def tensors_aliased(program: Program) -> Iterator[Suspicion]:
+    """Yield tensors without a graph that a branch for a best figure keeps without a copy, while steps go on."""
+    for call in program.method("detach"):
+        statement, guards = call.statement, call.context.guards
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or call.loop is None or not guards:
+            continue
+        value = statement.value
+        kept = (
+            value.elt if isinstance(value, ast.ListComp) else value.value if isinstance(value, ast.DictComp) else value
+        )
+        key = dotted(statement.targets[0])
+        branch = guards[-1].node
+        best = (
+            isinstance(branch, ast.If) and isinstance(branch.test, ast.Compare) and "best" in ast.unparse(branch.test)
+        )
+        if kept is not call.node or not key or not best or not _trains_in(call, program) or _copied(key, program):
+            continue
+        if not any(scope.loads.get(key) for scope in program.scopes):
+            continue
+        yield Suspicion(
+            statement,
+            f"`{key}` is kept without a copy, and changes with every later step",
+            "`detach()` returns the memory of the trained tensor",
+            "copy each tensor: `.detach().clone()`",
+        )
+
+
 def _trains_in(call: Call, program: Program) -> bool:
     """Return True if the loop around a call takes steps."""
     assert call.loop is not None
