@@ -59,9 +59,9 @@ class LayersInPlainContainer(Rule):
     ------------------
     A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen
     with ``requires_grad_(False)``; so is a random tensor called ``weight`` or ``position`` that is fixed on purpose.
-    Not reported: frozen networks, random features, points with derivatives, teachers without gradients, tied layers
-    that another model or an optimizer holds, layers that a method calls and that move, are loaded, or get an optimizer
-    later, and models without parameters in any optimizer.
+    Not reported: frozen networks, modules that a call passes to ``forward``, random features, points with derivatives,
+    teachers without gradients, tied layers that another model or an optimizer holds, layers that a method calls and
+    that move, are loaded, or get an optimizer later, and models without parameters in any optimizer.
 
     References
     ----------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from types import FrameType
 from typing import Any
 
 from truestep.events import LayerRan, Site, UnregisteredModuleCalled
+from truestep.probes.context.local_variables import argument
 from truestep.probes.context.scene import Scene
 from truestep.probes.embeddings.reads import EmbeddingReads
 from truestep.probes.forward.layers.norms import Norms
@@ -94,7 +96,7 @@ class InnerCalls:
         self._met.update(module.modules())
         trainable = [p for p in module.parameters() if p.requires_grad] if isinstance(module, self._module) else []
         root = self._root() if self._root is not None else None
-        if not trainable or root is None:
+        if not trainable or root is None or _is_given(root, module, scene.sites.users(scene.sites.frame(3))):
             return
         number = scene.numbers.known("model", root) or 0
         site = scene.sites.here(3)
@@ -132,3 +134,12 @@ class InnerCalls:
             inside = places[: places.index(self._called_at)] if self._called_at in places else places
             inner, outer = (inside[0], inside[-1]) if inside else (self._called_at, self._called_at)
             scene.emit(LayerRan(parameters=tuple(numbers), site=inner, outer=outer))
+
+
+def _is_given(root: Any, module: Any, frames: list[FrameType]) -> bool:
+    """Return True if a call passes a module to the forward of a model: it belongs to the caller."""
+    for frame in frames:
+        code = frame.f_code
+        if code.co_name == "forward" and code.co_argcount > 1 and argument(frame, "self") is root:
+            return any(argument(frame, name) is module for name in code.co_varnames[1 : code.co_argcount])
+    return False
