@@ -62,10 +62,3 @@ def test_an_average_that_is_written_with_itself_is_found_where_it_begins():
     )
     assert (finding.message, finding.primary.site) == ("`ema` is `params` itself, not a copy", BOUND)
     assert [mark.label for mark in finding.related] == ["mixes it with itself"]
-
-
-def test_an_average_without_a_known_begin_is_found_at_its_update():
-    (finding,) = judge(
-        ReferenceIsTheModel, [AverageOfItself(name="a", other="p", tensors=1, updated=BOUND, site=BOUND)]
-    )
-    assert (finding.primary.site, list(finding.related)) == (BOUND, [])

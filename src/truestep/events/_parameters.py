@@ -100,7 +100,7 @@ class AverageOfItself(Event):
     updated: Site | None = None
     """The statement that writes the average."""
     site: Site | None = None
-    """The statement that gives it its first value; that of the update if it is not known."""
+    """The statement that gives it its first value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -126,14 +126,13 @@ class ReferenceIsTheModel(Rule):
         ).cost = "the model is compared with itself"
 
     def _found_average(self, event: AverageOfItself, run: Progress) -> None:
-        apart = event.updated is not None and event.updated != event.site
         several = event.tensors > 1
         self.report(
             event.site,
             f"`{event.name}` is `{event.other}` itself, not a copy",
             run=run,
             label=f"has the memory of the tensor{'s' * several} in `{event.other}`",
-            related=(Mark(event.updated, "mixes it with itself"),) if apart and event.updated is not None else (),
+            related=(Mark(event.updated, "mixes it with itself"),) if event.updated is not None else (),
             help=f"begin with a copy of each tensor in `{event.other}`, `w.detach().clone()`",
             unit="averages",
         ).cost = f"the average is `{event.other}` of this moment"

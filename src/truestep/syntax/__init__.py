@@ -20,6 +20,7 @@
 from truestep.syntax.choices.numbers import ChosenByTest, chosen_by_test
 from truestep.syntax.choices.weights import WeightsByTest, weights_by_test
 from truestep.syntax.choices.words import of_part
+from truestep.syntax.expressions import counts_samples
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
@@ -49,6 +50,7 @@ __all__ = [
     "WeightsByTest",
     "argument",
     "chosen_by_test",
+    "counts_samples",
     "dotted",
     "evaluates",
     "names_in",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
 from truestep.syntax.names import dotted
 from truestep.syntax.places import Binding, Call, Context, Guard, Scope
 
+_WORD = re.compile(r"[a-z]+")
+_SIZES = frozenset({"samples", "size", "sizes"})
+_DATA = frozenset({"data", "dataset", "datasets", "eval", "set", "test", "train", "val", "valid", "validation"})
+_OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _WITHOUT_NAMES = {"ctx", "op", "ops", "conversion"}
 """Fields of nodes that hold no expressions."""
 
@@ -189,3 +194,14 @@ def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
     if known is None:
         known = _PARTS[kind] = tuple(name for name in kind._fields if name not in _WITHOUT_NAMES)
     return known
+
+
+def counts_samples(node: ast.expr) -> bool:
+    """Return True if the name of a number says that it counts all samples of a part of the data.
+
+    >>> [counts_samples(ast.parse(text, mode="eval").body) for text in ("data_sizes[phase]", "n_samples", "batch_size")]
+    [True, False, False]
+    """
+    words = set(_WORD.findall(ast.unparse(node.value if isinstance(node, ast.Subscript) else node).lower()))
+    of_data = "examples" in words or not (words.isdisjoint(_SIZES) or words.isdisjoint(_DATA))
+    return of_data and words.isdisjoint(_OTHERS)

@@ -7,20 +7,16 @@ of a batch, by its elements or by one, or by the length of the data or of the lo
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from truestep import source
 from truestep.probes.evaluation.values import Made, Value
+from truestep.syntax import counts_samples
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 _MOST_COLUMNS = 4
-_WORD = re.compile(r"[a-z]+")
-_SIZES = frozenset({"samples", "size", "sizes"})
-_DATA = frozenset({"data", "dataset", "datasets", "eval", "set", "test", "train", "val", "valid", "validation"})
-_OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -161,7 +157,7 @@ def divisor_of(
         torch: the module.
     """
     name = _plain(node)
-    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and name not in sums.numbers and _says_samples(node):
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and name not in sums.numbers and counts_samples(node):
         if ast.unparse(node) in ast.unparse(loop.iter):
             return ""
         held = known(node)
@@ -193,13 +189,6 @@ def divisor_of(
             samples = isinstance(held, data | torch.Tensor) or _steps(loop.iter, inner, known)
             return "samples" if samples and 1 < rows <= len(held) else ""
     return ""
-
-
-def _says_samples(node: ast.expr) -> bool:
-    """Return True if the name of a number says that it counts all samples, as in ``dataset_sizes[phase]``."""
-    words = set(_WORD.findall(ast.unparse(node.value if isinstance(node, ast.Subscript) else node).lower()))
-    of_data = "examples" in words or not (words.isdisjoint(_SIZES) or words.isdisjoint(_DATA))
-    return of_data and words.isdisjoint(_OTHERS)
 
 
 def _are_columns(held: Any, tensor: Any) -> bool:

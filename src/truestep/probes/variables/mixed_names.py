@@ -26,14 +26,14 @@ class Mixed(NamedTuple):
         average: the variable that is written: a tensor, or a list, tuple or dict of tensors.
         others: variables that it is mixed with; those of numbers are among them.
         site: the statement.
-        binding: the one statement that gives the variable its first value; None for an argument of a function.
+        binding: the one statement that gives the variable its first value.
         flags: variables that must be True for the statement to run.
     """
 
     average: ast.expr
     others: tuple[ast.expr, ...]
     site: Site
-    binding: Site | None
+    binding: Site
     flags: tuple[str, ...]
 
 

@@ -63,7 +63,7 @@ class OwnAverages:
                     other=ast.unparse(other),
                     tensors=len(pairs),
                     updated=one.site,
-                    site=one.binding or one.site,
+                    site=one.binding,
                 )
             return
         self._marks.pop(one, None)

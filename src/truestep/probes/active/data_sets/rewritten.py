@@ -18,6 +18,7 @@ from truestep.events import Site
 from truestep.probes.active import restored_states
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused, copy_of, mind
+from truestep.probes.unread.statements import scope_of
 from truestep.probes.variables.arrays import arrays_of, as_tensor, shape_of
 
 _SEEDS = (21, 22, 23, 24, 25, 21)
@@ -137,20 +138,6 @@ def bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             for place, one in enumerate(target.elts):
                 if isinstance(one, ast.Name):
                     yield one.id, node.value.elts[place] if known else node.value  # type: ignore[attr-defined]
-
-
-def scope_of(code: CodeType) -> ast.AST | None:
-    """Return the syntax of a function or file; None if its source is unknown."""
-    tree = source.parsed(code.co_filename)
-    if tree is None or not code.co_flags & 1:
-        return tree
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    found = [one for one in source.walk(tree) if isinstance(one, kinds) and _begins(one) == code.co_firstlineno]
-    return found[0] if found else None
-
-
-def _begins(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
 
 
 def _stores(scope: ast.AST) -> bool:

@@ -21,11 +21,11 @@ from truestep.probes.active.data_sets.rewritten import (
     drawn_into,
     is_labelled,
     random_writes,
-    scope_of,
 )
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.probes.unread.statements import scope_of
 from truestep.probes.variables.arrays import Held, arrays_of, as_tensor, shape_of
 from truestep.seams.refs import Ref
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.data.roles import predicted, values_in
-from truestep.syntax import Act, Binding, Call, Context, Loop, Program, Suspicion, dotted, part_of
+from truestep.syntax import Act, Binding, Call, Context, Loop, Program, Suspicion, counts_samples, dotted, part_of
 
 _MEANS = re.compile(
     r"^torch\.nn\.functional\.(?:cross_entropy|nll_loss|binary_cross_entropy(?:_with_logits)?|mse_loss|l1_loss|"
@@ -15,10 +15,6 @@ _MEANS = re.compile(
     r"SmoothL1Loss|HuberLoss)$"
 )
 """Losses that are the mean over their samples unless a reduction is given."""
-_WORD = re.compile(r"[a-z]+")
-_SIZES = frozenset({"examples", "samples", "size", "sizes"})
-_DATA = frozenset({"data", "dataset", "datasets", "eval", "test", "train", "val", "valid", "validation"})
-_OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _KEEPS = ("item", "detach", "cpu", "sqrt", "abs")
 _SHAPES = ("shape", "size", "dtype", "device", "dim")
 
@@ -235,7 +231,7 @@ def _samples(divisor: ast.expr, loop: Loop, program: Program) -> bool | None:
             return True
         loader = program.roles.over_loader(loop)
         return False if over and isinstance(loader, ast.expr) and over == dotted(loader) else None
-    if isinstance(divisor, ast.Name | ast.Attribute | ast.Subscript) and _says_samples(divisor):
+    if isinstance(divisor, ast.Name | ast.Attribute | ast.Subscript) and counts_samples(divisor):
         return True if _over_batches(loop, program) else None
     key = dotted(divisor)
     bindings = loop.scope.bindings.get(key, ()) if key else ()
@@ -247,12 +243,6 @@ def _samples(divisor: ast.expr, loop: Loop, program: Program) -> bool | None:
         return False if value.value == 1 and _over_batches(loop, program) else None
     text = ast.unparse(value)
     return True if re.search(r"^len\(\w+\)$|\.size\(0\)$|\.shape\[0\]$", text) else None
-
-
-def _says_samples(node: ast.expr) -> bool:
-    """Return True if the name of a number says that it counts all samples, as in ``dataset_sizes[phase]``."""
-    words = set(_WORD.findall(ast.unparse(node.value if isinstance(node, ast.Subscript) else node).lower()))
-    return not (words.isdisjoint(_SIZES) or words.isdisjoint(_DATA)) and words.isdisjoint(_OTHERS)
 
 
 def _over_batches(loop: Loop, program: Program) -> bool:
