@@ -510,6 +510,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
     (
+        "masked-scores-in-softmax",
+        "no mask",
+        MANY,
+        "finished",
+        "no softmax of scores with a mask",
+    ),
+    (
         "kl-outweighs-reconstruction",
         "no divergence",
         MANY,

@@ -242,6 +242,22 @@ class SquashedTwice(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MaskedScoresRead(Event):
+    """At a sampled backward, in the first ones of a line: a softmax on the tape of the loss has scores with a mask."""
+
+    absent: ClassVar[str] = "no softmax of scores with a mask"
+    site: Site | None = None
+    share: float = 0.0
+    """Weight of the masked positions, a mean over rows that have both kinds, from 0 to 1."""
+    form: str = "fill"
+    """Operation that set the masked scores: "fill" for ``masked_fill``, "where", or "product" with zeros and ones."""
+    log: bool = False
+    """Whether it is a log-softmax."""
+    files: tuple[str, ...] = ()
+    """Files of the program, if the share is not 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

@@ -66,8 +66,13 @@ def lost_transforms(paths: Iterable[str]) -> Iterator[tuple[Site, Suspicion, lis
         if tree is None:
             continue
         for found in lost_in_training(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
-            others = [(_site(path, node, _around(tree, node)), label) for node, label in found.related]
-            yield _site(path, found.node, _around(tree, found.node)), found, others
+            others = [(site_of(path, tree, node), label) for node, label in found.related]
+            yield site_of(path, tree, found.node), found, others
+
+
+def site_of(path: str, tree: ast.Module, node: ast.AST) -> Site:
+    """Return the place of a node of the tree of a file."""
+    return _site(path, node, _around(tree, node))
 
 
 def _trains(scope: ast.AST, tree: ast.Module, steps: set[int]) -> bool:

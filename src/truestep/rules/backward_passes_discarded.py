@@ -24,8 +24,8 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, at least as many are cleared unused, or each step uses one alone, and the same number is
-    lost before each step, or each step comes behind a pass over a DataLoader.
+    some of its passes are used, at least as many are cleared unused, or each step uses one alone, and the same number
+    is lost before each step, or each step comes behind a pass over a DataLoader.
 
     Why it matters
     --------------

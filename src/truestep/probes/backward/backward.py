@@ -17,6 +17,7 @@ from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.loss_terms.distances import Distances
 from truestep.probes.backward.loss_terms.divergence import read_divergence
+from truestep.probes.backward.loss_terms.masked import MaskedScores
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
@@ -83,6 +84,7 @@ class BackwardProbe(Probe):
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
         self.distances = Distances(self.scene)
+        self.masked = MaskedScores(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
@@ -217,6 +219,7 @@ class BackwardProbe(Probe):
             read_overlaps(scene, node, site)
             read_squashed(scene, node, site)
             read_divergence(scene, node, site)
+            self.masked.look(node, site)
             self.unread.look(scene.sites.frame(1), backward=True)
             self.variables.look(scene.sites.frame(1))
             if scene.checks is not None:

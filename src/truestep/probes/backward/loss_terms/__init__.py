@@ -7,5 +7,6 @@ distances: distances of weights from kept values
 divergence: weight of the KL divergence of a variational autoencoder
 discrete_terms: terms from choices, such as an argmax, in functions of the file
 squashed: logarithms of a sigmoid of a sigmoid
+masked: weights that a softmax gives to masked scores
 overlaps: quotients of two sums of scores, such as dice
 """

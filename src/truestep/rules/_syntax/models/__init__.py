@@ -4,6 +4,7 @@
 - `graphs`: graphs that are cut or carried along.
 - `layers`: layers and how they are built.
 - `losses`: losses and their inputs.
+- `masks`: masks of scores before a softmax.
 - `modules`: the classes of modules.
 - `parameters`: parameters and the optimizers that hold them.
 - `repeated`: lists that hold one model several times.
