@@ -29,8 +29,8 @@ class MaskedScoresInSoftmax(Rule):
     Why it matters
     --------------
     A score of zero is an ordinary score, since exp(0) is 1. With a mask for padding, the result depends on the length
-    of the longest sample in the batch; with a causal mask, a model reads what it is to predict. In the proof, texts
-    that are padded to 200 words instead of 12 are classified with an accuracy of 0.31 to 0.71 instead of 0.92.
+    of the longest sample in the batch; with a causal mask, a model reads the tokens that it predicts. In the proof,
+    texts that are padded to 200 words instead of 12 are classified with an accuracy of 0.31 to 0.71 instead of 0.92.
 
     Example
     -------
@@ -47,7 +47,7 @@ class MaskedScoresInSoftmax(Rule):
 
     Known false alarms
     ------------------
-    Scores that are limited by conditions of their own, such as the largest ones of a row, if the rest is meant to keep
+    Scores that are limited by their values, such as the largest ones of a row, if the rest is meant to keep
     a weight. Not reported: rows without or with only masked positions, a single masked position in each row, as the
     diagonal of a table of pairs, limits from below, and weights that are multiplied by the mask again behind the
     softmax.

@@ -28,7 +28,7 @@ _MOST_LINES = 32
 _MOST_BETWEEN = 6
 _MOST_VALUES = 1 << 20
 _LEAST_MASKED = 2
-"""Masked positions of some row; a single one is the diagonal of a table of pairs, or a position of its own."""
+"""Masked positions of some row; a single one is the diagonal of a table of pairs, or a special token."""
 
 
 class _Mask(NamedTuple):
@@ -78,7 +78,7 @@ class MaskedScores:
             weight = float((shares * masked).sum(along)[rows].mean())
             largest = shares.masked_fill(~masked, 0.0).amax(along)
             least = shares.masked_fill(masked, 1.0).amin(along)
-            # A limit from below, as of a ReLU, is no mask: all that it leaves alone is larger.
+            # A limit from below, as of a ReLU, leaves larger scores alone: it does not mask.
             return None if weight > 0 and bool((least >= largest)[rows].all()) else (weight, mask.form, log)
 
     def _mask(self, node: Any) -> _Mask | None:
