@@ -92,10 +92,11 @@ class MetricMisreported(Rule):
 
     The source shows formulas that cannot be their figure: a perplexity of 2 to the power of the loss, recall and
     precision exchanged, labels and predictions exchanged, areas under a curve of decisions in place of scores, also of
-    those that a list collects over the batches, and values compared with themselves; in a training, a sum that each
-    report divides by the number of iterations since the last one, and that is not set to zero between them. A run
-    reports them in functions that call an evaluation, or train. ``truestep lint`` also reports results of the last
-    batch, and means of batches divided by samples.
+    those that a list collects over the batches, values compared with themselves, and intersections of boxes that are
+    positive where both sides are negative; in a training, a sum that each report divides by the number of iterations
+    since the last one, and that is not set to zero between them. A run reports them in functions that call an
+    evaluation, or train. ``truestep lint`` also reports results of the last batch, and means of batches divided by
+    samples.
 
     Why it matters
     --------------

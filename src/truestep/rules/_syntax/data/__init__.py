@@ -4,6 +4,7 @@
 - `decisions`: areas under a curve of decisions.
 - `figures`: figures with a wrong formula.
 - `loaders`: loaders and samplers.
+- `overlaps`: overlaps of boxes without a limit at zero.
 - `parts`: transforms that are assigned through a part of a split.
 - `perplexities`: perplexities in another base than their loss.
 - `results`: results and metrics that are dropped, overwritten or wrong.

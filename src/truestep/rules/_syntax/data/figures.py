@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.data.decisions import CONVERTED, is_called_on_module, ranked_by_decisions
+from truestep.rules._syntax.data.overlaps import unlimited_overlaps
 from truestep.rules._syntax.data.perplexities import powers_of_two
 from truestep.rules._syntax.data.roles import Figure, figures, predicted, texts_in
 from truestep.syntax import Program, Suspicion, dotted, names_in
@@ -42,6 +43,8 @@ def wrong_formulas(program: Program, classes: int = 0) -> Iterator[Suspicion]:
         yield from _classes(program)
     if "r2" in text or "r_squared" in text:
         yield from _spread_of_predictions(program)
+    if "min" in text and "max" in text:
+        yield from unlimited_overlaps(program)
     yield from _exchanged(program)
     yield from ranked_by_decisions(program, classes)
     if _compares_same(program.text):
