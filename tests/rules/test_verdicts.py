@@ -510,6 +510,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
     (
+        "shuffle-overwrites-rows",
+        "no shuffle of a tensor",
+        MANY,
+        "finished",
+        "no tensor or array that `random.shuffle` was called on",
+    ),
+    (
         "masked-scores-in-softmax",
         "no mask",
         MANY,

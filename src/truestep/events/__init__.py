@@ -132,6 +132,7 @@ from truestep.events._objects import (
     ScalerBuilt,
     SchedulerBuilt,
     Seeded,
+    Shuffled,
 )
 from truestep.events._parameters import (
     AverageMeasured,
@@ -320,6 +321,7 @@ __all__ = [
     "SchedulerStepped",
     "Seeded",
     "SelectionsShared",
+    "Shuffled",
     "Site",
     "SquashedTwice",
     "StateLoaded",

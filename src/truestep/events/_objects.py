@@ -47,6 +47,22 @@ class Seeded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shuffled(Event):
+    """A tensor, or an array with several dimensions, was shuffled in place by a function that exchanges elements."""
+
+    absent: ClassVar[str] = "no tensor or array that `random.shuffle` was called on"
+    by: str = "random.shuffle"
+    """The function: "random.shuffle" or "numpy.random.shuffle"."""
+    kind: str = "tensor"
+    """"tensor", or "array" of NumPy."""
+    rows: int = 0
+    before: int = 0
+    after: int = 0
+    """Numbers of rows that differ from each other, before and after the call."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DrawsRepeated(Event):
     """Before a backward pass, the generator had made numbers since a seed that its line had set before."""
 

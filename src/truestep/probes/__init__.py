@@ -38,6 +38,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.data.loaders import DataProbe
     from truestep.probes.data.processes import ProcessProbe
     from truestep.probes.data.seeds import SeedProbe
+    from truestep.probes.data.shuffles import ShuffleProbe
     from truestep.probes.files.checkpoint import CheckpointProbe
     from truestep.probes.files.exported import ExportProbe
     from truestep.probes.forward.capture import CaptureProbe
@@ -57,7 +58,7 @@ def all_probes() -> list[type[Probe]]:
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
-        SwapProbe, CaptureProbe, SeedProbe, DrawProbe, RankProbe, ExportProbe,
+        SwapProbe, CaptureProbe, SeedProbe, ShuffleProbe, DrawProbe, RankProbe, ExportProbe,
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@
 - `scaling`: features that are scaled with statistics of the evaluation data.
 - `seeds`: seeds inside of loops.
 - `shared`: data and files of several ranks.
+- `shuffles`: tensors and arrays that are shuffled in place.
 - `splits`: data of the training and of the evaluation.
 - `sums`: sums that go on from report to report.
 - `workers`: data sets that the workers of a loader share.
