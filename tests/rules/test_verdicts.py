@@ -510,6 +510,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
     (
+        "parameters-not-initialised",
+        "no parameter without a write",
+        MANY,
+        "finished",
+        "no layer of the program's own with parameters that only a source can initialise",
+    ),
+    (
         "shuffle-overwrites-rows",
         "no shuffle of a tensor",
         MANY,

@@ -335,6 +335,24 @@ class LayerSettingRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ParameterUnwritten(Event):
+    """A model was met, and no operation that a version counter counts has written to one of its parameters."""
+
+    absent: ClassVar[str] = "no layer of the program's own with parameters that only a source can initialise"
+    model: int
+    layer: str
+    """Name of the layer in the model."""
+    name: str
+    """Attribute of the layer."""
+    owners: tuple[tuple[str, str], ...] = ()
+    """Names of its classes that belong to the program, each with its file."""
+    files: tuple[str, ...] = ()
+    """Files of the program."""
+    site: Site | None = None
+    """Line that calls the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutputsCompared(Event):
     """At a sampled step: the rows of a model's output in training, for samples that differ from each other."""
 

@@ -12,6 +12,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
 from truestep.probes.forward.layers.settings import LayerSettings
+from truestep.probes.forward.layers.unwritten import tell_unwritten
 from truestep.probes.gradients.ineffective_freezes import freeze_line
 from truestep.probes.optimizer.fresh_weights import fresh_weights
 from truestep.probes.optimizer.sampled_measures import first_values
@@ -126,7 +127,9 @@ class Models:
             finally:
                 model.is_met_now = False
             if fresh:
-                self._settings.look(module, model.number, scene.sites.at(frame))
+                site = scene.sites.at(frame)
+                self._settings.look(module, model.number, site)
+                tell_unwritten(scene, module, model.number, site)
         return model
 
     def _introduce(self, module: Any, model: Model, parameters: list[Any], frame: FrameType | None, name: str) -> None:

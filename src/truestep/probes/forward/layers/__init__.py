@@ -3,6 +3,7 @@
 norms: values that layers of batch normalization take statistics from
 statistics: statistics of batch normalization, in evaluations and in frozen layers
 settings: settings of layers that no training uses
+unwritten: parameters that no operation has written
 joins: the source of operations that join results
 twins: layers that run in two places, and their twins in none
 """

@@ -10,4 +10,5 @@
 - `repeated`: lists that hold one model several times.
 - `states`: states, copies and averages of models.
 - `totals`: losses that are kept together with their graphs.
+- `unwritten`: parameters with the memory that `torch.empty` returned.
 """

@@ -1,0 +1,77 @@
+"""Parameters with the memory that `torch.empty` returned, from the syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from truestep.syntax import Call, Program, Suspicion
+
+_PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+_EMPTY = frozenset({"torch.empty", "torch.empty_like", "torch.empty_strided"})
+_CONSTRUCTORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor"})
+_LEAST_SIZES = 2
+"""Arguments from which on those of a constructor are sizes: a single one may be data."""
+_OF_DATA = re.compile(r"\.data\b\s*(?:\.\w+_\(|=[^=]|\[)|vector_to_parameters|torch\.load\(|to_empty|skip_init")
+"""Writes to values of parameters that no version counter counts, and models that are loaded as a whole."""
+_OF_ALL = re.compile(
+    r"\.apply\(|(?<!grad_norm)(?<!grad_value)_\((?!self\.)\w|load_(?:state|model|weight|checkpoint|param)|from_pretrained"
+    r"|\.\w+_\(|setattr|getattr|__dict__|\binit\w*\("
+)
+"""Writes to parameters in general, which a run counts."""
+_NO_WRITES = re.compile(r"def __init__\(|super\([^)]*\)\.__init__\(|\.__init__\(|requires_grad_\(")
+
+
+class Unwritten(NamedTuple):
+    """A parameter that a class makes of memory."""
+
+    owner: str
+    name: str
+    call: Call
+
+
+def parameters_not_initialised(program: Program) -> Iterator[Suspicion]:
+    """Yield parameters that nothing in the file writes to."""
+    if "empty" not in program.text and "Tensor(" not in program.text:
+        return
+    for one in unwritten(program):
+        if not _OF_ALL.search(_NO_WRITES.sub("", program.text)) and not is_written(one.name, (program.text,)):
+            yield suspicion(one)
+
+
+def suspicion(one: Unwritten) -> Suspicion:
+    """Return the failure of a parameter."""
+    return Suspicion(
+        one.call.node,
+        f"`{one.name}` has the values that were in memory before: nothing writes to it",
+        "memory without values",
+        f"initialise it: `nn.init.xavier_uniform_(self.{one.name})`, or make it by `torch.zeros` or `torch.randn`",
+    )
+
+
+def unwritten(program: Program) -> Iterator[Unwritten]:
+    """Yield the parameters that the classes of a file make of memory, written later or not."""
+    for call in program.named(*_PARAMETER):
+        value = call.argument(0, "data")
+        made = program.call_at.get(value) if isinstance(value, ast.Call) else None
+        sizes = made is not None and made.name in _CONSTRUCTORS and len(made.node.args) >= _LEAST_SIZES
+        if made is None or not (made.name in _EMPTY or sizes) or call.scope.owner is None:
+            continue
+        if any(isinstance(size, ast.Constant) and size.value == 0 for size in made.node.args):
+            continue
+        statement = call.statement
+        targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call.node else []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                yield Unwritten(call.scope.owner.name, target.attr, call)
+
+
+def is_written(name: str, texts: Iterable[str]) -> bool:
+    """Return True if one of these files may write to the values of a parameter with a name."""
+    own = re.compile(
+        rf"\.{name}\b\s*(?:\.data\b|(?:\[[^\]]*\]\s*)?\.\w+_\(|\[[^\]]*\]\s*[-+*/]?=[^=])"
+        rf"|\w+_\(\s*(?:[\w.\[\]]+\.)?{name}\b|(?:init|reset|fill|copy|load|set|assign|uniform|normal|xavier|kaiming|glorot|orthogonal)\w*\([^()]*\.{name}\b"
+    )
+    return any(own.search(text) or _OF_DATA.search(text) for text in texts)

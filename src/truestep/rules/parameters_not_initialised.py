@@ -1,0 +1,94 @@
+"""Evidence from the version counter of a parameter, and from the source of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from truestep import source
+from truestep.events import Event, ParameterUnwritten
+from truestep.findings import Mark, Severity
+from truestep.rules._formulas import site_of
+from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models import unwritten
+from truestep.syntax import Program, Suspicion
+
+
+class ParametersNotInitialised(Rule):
+    """A parameter is made by `torch.empty` and never initialised: it has the values that were in memory before.
+
+    What it does
+    ------------
+    Finds parameters of a model with a version counter of zero at the first call, which no operation has written to,
+    that their class makes by ``torch.empty``, ``torch.Tensor(rows, columns)`` or the like. Reports them if no file of
+    the program writes to them in a way that this counter does not count, such as ``.data``.
+
+    Why it matters
+    --------------
+    The memory holds zeros, or values that the program has just freed: images, indices, parts of other weights. The
+    results differ from machine to machine, a seed does not help, and now and then the loss is NaN. In the proof, the
+    memory held pixels from 0 to 255, and the accuracy is 0.61 instead of 0.96.
+
+    Example
+    -------
+    ::
+
+        class Scaled(nn.Module):
+            def __init__(self, inputs, outputs):
+                super().__init__()
+                self.weight = nn.Parameter(torch.empty(outputs, inputs))    # no values yet
+
+    Fix
+    ---
+    Initialise it::
+
+                nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+
+    Known false alarms
+    ------------------
+    Values that are written by code that the program does not hold, through ``.data``. Not reported: parameters that an
+    initialisation, a loaded state or an optimizer has written to, names that a file of the program writes to, and
+    programs that load whole models.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.empty.html
+    - https://docs.pytorch.org/docs/stable/nn.init.html
+    """
+
+    id = "parameters-not-initialised"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "parameters"
+    watches = (ParameterUnwritten,)
+    needs = (ParameterUnwritten,)
+    explains = ("loss-at-chance", "nan-or-inf", "parameters-without-effect", "symmetric-initialisation")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return unwritten.parameters_not_initialised(program)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, ParameterUnwritten):
+            return
+        files = dict.fromkeys((*(path for _, path in event.owners), *event.files))
+        texts = ["".join(f"{line}\n" for line in source.read(path).lines) for path in files]
+        if unwritten.is_written(event.name, texts):
+            return
+        for owner, path in event.owners:
+            tree = source.parsed(path)
+            if tree is None:
+                continue
+            program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+            for one in unwritten.unwritten(program):
+                if (one.owner, one.name) == (owner, event.name):
+                    found = unwritten.suspicion(one)
+                    self.report(
+                        site_of(path, tree, found.node),
+                        found.message,
+                        run=run,
+                        label=found.label,
+                        related=(Mark(event.site, f"calls `{run.model_name(event.model)}`"),),
+                        help=found.help,
+                        unit="parameters",
+                    )
+                    return

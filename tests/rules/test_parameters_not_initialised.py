@@ -1,0 +1,138 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from truestep.events import ParameterUnwritten, Site
+from truestep.findings import Outcome
+from truestep.lint import lint
+from truestep.rules import Progress
+from truestep.rules.parameters_not_initialised import ParametersNotInitialised
+from truestep.testing import capture_events, judge
+
+CALL = Site("train.py", 40, 4)
+CLASS = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = {made}
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        {init}
+
+    def forward(self, x):
+        return x @ self.weight.T + self.bias
+
+{other}
+"""
+EMPTY = "nn.Parameter(torch.empty(outputs, inputs))"
+
+
+def text(made=EMPTY, init="pass", other=""):
+    return CLASS.format(made=made, init=init, other=other)
+
+
+def met(path, *, name="weight", files=()):
+    return ParameterUnwritten(
+        model=1, layer="0", name=name, owners=(("Layer", str(path)),), files=tuple(map(str, files)), site=CALL
+    )
+
+
+def judged(tmp_path, *, name="weight", **parts):
+    path = tmp_path / "layer.py"
+    path.write_text(text(**parts))
+    return judge(ParametersNotInitialised, [met(path, name=name)])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        EMPTY, "nn.Parameter(torch.Tensor(outputs, inputs))", "nn.Parameter(torch.empty((outputs, inputs)), True)",
+        "torch.nn.Parameter(data=torch.empty(outputs, inputs, device='cpu'))",
+    ],
+)  # fmt: skip
+def test_memory_is_found_in_a_run_and_in_the_source(tmp_path, made):
+    (finding,) = judged(tmp_path, made=made)
+    assert (finding.primary.site.line, finding.related[0].site) == (8, CALL)
+    assert [one.rule for one in lint(text(made=made))] == ["parameters-not-initialised"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"init": "nn.init.xavier_uniform_(self.weight)"},
+        {"init": "self.weight.data.uniform_(-0.1, 0.1)"},
+        {"init": "self.weight.data[:] = torch.randn(outputs, inputs)"},
+        {"init": "self.reset(self.weight)"},
+        {"init": "nn.init.xavier_uniform(self.weight)"},
+        {"other": "def scale(model):\n    model[0].weight.data.mul_(0.5)"},
+        {"other": "def fill(model):\n    for p in model.parameters():\n        p.data = torch.randn_like(p)"},
+        {"other": "net = torch.load('model.pt')"},
+        {"made": "nn.Parameter(torch.randn(outputs, inputs))"},
+        {"made": "nn.Parameter(torch.empty(outputs, inputs).normal_(0, 0.1))"},
+        {"made": "nn.Parameter(nn.init.orthogonal_(torch.empty(outputs, inputs)))"},
+        {"made": "nn.Parameter(torch.empty(0))"},
+        {"made": "nn.Parameter(torch.Tensor(inputs))"},
+    ],
+)
+def test_values_that_are_written_are_quiet(tmp_path, parts):
+    assert judged(tmp_path, **parts) == []
+    assert list(lint(text(**parts))) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def fill(model):\n    for p in model.parameters():\n        nn.init.normal_(p)",
+        "def start(model):\n    model.apply(weights)",
+        "def resume(model, path):\n    model.load_state_dict(path)",
+    ],
+)
+def test_writes_to_all_parameters_are_counted_by_a_run_and_may_be_any_in_the_source(tmp_path, other):
+    assert len(judged(tmp_path, other=other)) == 1
+    assert list(lint(text(other=other))) == []
+
+
+def test_another_file_may_write_to_it(tmp_path):
+    path, other = tmp_path / "layer.py", tmp_path / "start.py"
+    path.write_text(text())
+    other.write_text("def start(layer):\n    layer.weight.data.normal_()\n")
+    assert judge(ParametersNotInitialised, [met(path, files=[other])]) == []
+
+
+def test_a_parameter_of_another_kind_is_clear(tmp_path):
+    assert judged(tmp_path, name="bias") == []
+    rule, run = ParametersNotInitialised(), Progress()
+    run.note(met(tmp_path))
+    assert rule.verdict(run).outcome is Outcome.CLEAR
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(3, 3))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+def unwritten(layer):
+    with capture_events() as events:
+        layer(torch.ones(2, 3)).sum().backward()
+    return [(event.layer, event.name) for event in events if isinstance(event, ParameterUnwritten)]
+
+
+def test_versions_of_parameters_are_read_at_the_first_call():
+    assert unwritten(nn.Sequential(nn.Linear(3, 3), Layer())) == [("1", "weight")]
+    layer = Layer()
+    nn.init.eye_(layer.weight)
+    assert unwritten(layer) == []
+    loaded = Layer()
+    loaded.load_state_dict(copy.deepcopy(layer.state_dict()))
+    assert unwritten(loaded) == []
+    frozen = Layer()
+    frozen.weight.requires_grad_(False)
+    assert unwritten(nn.Sequential(frozen, nn.Linear(3, 1))) == []
