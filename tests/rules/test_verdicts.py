@@ -509,6 +509,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("average-never-updated", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
     # Losses and data.
     ("loss-differentiated-twice", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
+    ("optimizer-setting-out-of-range", "no optimizer", [], "finished", "no optimizer"),
     (
         "parameters-not-initialised",
         "no parameter without a write",

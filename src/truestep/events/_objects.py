@@ -126,6 +126,8 @@ class OptimizerBuilt(Event):
     its last step."""
     one_pass: bool = False
     """Whether it replaces one in a loop in which each makes the steps of one pass over slices of the data."""
+    settings: tuple[tuple[str, float], ...] = ()
+    """For an optimizer of torch: its "momentum", "alpha", "beta1" and "beta2", as far as it has them."""
     site: Site | None = None
 
 

@@ -168,6 +168,7 @@ class OptimizerProbe(Probe):
                 maximizes=group.get("maximize") is True,
                 replaces=replaces,
                 one_pass=replaces is not None and site is not None and lasts_one_pass(scene.sites.chain(1)),
+                settings=_settings(group) if type(optimizer).__module__.startswith("torch.optim.") else (),
                 site=site,
             )
         )
@@ -351,6 +352,14 @@ class OptimizerProbe(Probe):
 def _one_of(panel: Panel) -> Any:
     """Return a parameter of an optimizer; None without any."""
     return panel.everything[0].ref() if panel.everything else None
+
+
+def _settings(group: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the settings of a group that decide how earlier gradients count."""
+    betas = group.get("betas")
+    pairs = zip(("beta1", "beta2"), betas if isinstance(betas, tuple | list) else (), strict=False)
+    given = [(name, group.get(name)) for name in ("momentum", "alpha") if name in group]
+    return tuple((name, float(value)) for name, value in (*given, *pairs) if type(value) in (int, float))
 
 
 def _number(value: Any) -> float:

@@ -6,6 +6,7 @@
 - `losses`: losses and their inputs.
 - `masks`: masks of scores before a softmax.
 - `modules`: the classes of modules.
+- `optimizers`: settings of optimizers out of range.
 - `parameters`: parameters and the optimizers that hold them.
 - `repeated`: lists that hold one model several times.
 - `states`: states, copies and averages of models.
