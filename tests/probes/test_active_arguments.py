@@ -255,16 +255,31 @@ def test_an_argument_of_an_option_that_is_off_is_not_judged(monkeypatch: pytest.
 def test_modes_and_own_variables_are_no_options() -> None:
     class Training(Pair):
         def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
-            if self.training is None:
-                return self.head(two)  # type: ignore[no-any-return]
+            if self.training:
+                one = one + two * 0
             return self.head(one)  # type: ignore[no-any-return]
 
     class Own(Pair):
         def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
-            flag = False
-            if flag:
-                one = one + two
+            joined = not OPTION
+            if joined:
+                one = one + two * 0
             return self.head(one)  # type: ignore[no-any-return]
 
     for model in (Training(), Own()):
         assert dead_of(model, torch.randn(8, 3), torch.randn(8, 3)) == ("two",)
+
+
+def test_an_argument_that_gives_its_shape_is_not_judged() -> None:
+    class Shaped(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            start = torch.zeros(two.shape[0], two.size(1), device=two.device) + two.new_zeros(len(two), 1)
+            return self.head(one + start)  # type: ignore[no-any-return]
+
+    class Cut(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            return self.head(one + two[: two.shape[0]] * 0)  # type: ignore[no-any-return]
+
+    one, two = torch.randn(8, 3), torch.randn(8, 3)
+    assert dead_of(Shaped(), one, two) == ()
+    assert dead_of(Cut(), one, two) == ("two",)

@@ -1,4 +1,4 @@
-"""Fixed lengths with masks of whole numbers, arguments of an option that is off, and one evaluation in each mode."""
+"""Masks of whole numbers, arguments of an option that is off or for their shape, and one evaluation in each mode."""
 
 import torch
 from torch import nn
@@ -50,6 +50,18 @@ class Encoder(nn.Module):
         return self.net(x)
 
 
+class Forecast(nn.Module):
+    """Has the arguments of its family: of the start of the future it takes the number of steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 4)
+
+    def forward(self, x, start):
+        ahead = torch.zeros(start.shape[0], start.shape[1])
+        return self.net(x) + ahead
+
+
 def reviews(count):
     ids, lengths = torch.randint(3, 40, (count, LENGTH)), torch.randint(4, LENGTH - 2, (count,))
     mask = (torch.arange(LENGTH) < lengths[:, None]).long()
@@ -81,11 +93,11 @@ for _ in range(60):
 print(f"train mode {accuracy(model, True):.2f}, eval mode {accuracy(model, False):.2f}")
 
 generator, encoder = Generator(), Encoder()
-for net in (generator, encoder):
+for net in (generator, encoder, Forecast()):
     optimizer = torch.optim.Adam(net.parameters(), 1e-2)
     for _ in range(24):
         noise, real, label = torch.randn(32, 4), torch.randn(32, 4) + 1, torch.randint(0, 3, (32,))
-        made = net(noise, real) if net is generator else net(real, label)
+        made = net(real, label) if net is encoder else net(noise, real)
         loss = F.mse_loss(made.mean(0), real.mean(0)) + 0.1 * F.mse_loss(made.std(0), real.std(0))
         optimizer.zero_grad()
         loss.backward()

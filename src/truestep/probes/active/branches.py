@@ -3,7 +3,8 @@
     if self.conditional:                # False for this model
         x = torch.cat([x, labels], 1)
 
-An option is a plain value in a global variable, or in an attribute of the model or its class.
+An option is a plain value in a global variable, or in an attribute of the model or its class. Reading the shape of a
+tensor, as in `torch.zeros(known.shape[0], 8)`, does not read the tensor.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from types import FunctionType
 from typing import Any
 
 _PLAIN = (bool, int, str, type(None))
+_FACTS = frozenset({"shape", "size", "ndim", "dim", "numel", "dtype", "device", "type"})
 
 
 def reads(method: FunctionType, model: Any) -> set[str]:
-    """Return the names that a method can read, with the options of a model as they are."""
+    """Return the names of values that a method can read, with the options of a model as they are."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(method))).body
     except (OSError, SyntaxError, TypeError, ValueError):
@@ -99,6 +101,10 @@ def _names(node: ast.AST, options: _Options) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             yield name
+        case ast.Attribute(value=ast.Name(), attr=fact) if fact in _FACTS or fact.startswith("new_"):
+            return
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
+            return
         case ast.If(test=test, body=body, orelse=other):
             yield from _names(test, options)
             held = options.holds(test)
