@@ -221,3 +221,65 @@ def test_a_part_of_a_common_signature_is_not_judged(monkeypatch: pytest.MonkeyPa
 def test_columns_of_categories_keep_their_ranges() -> None:
     groups = torch.stack([torch.arange(8), torch.arange(8) % 2], 1)
     assert dead_of(Columns(), groups, NUMBERS) == ("numbers",)
+
+
+OPTION = False
+
+
+def test_an_argument_of_an_option_that_is_off_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Joining(Pair):
+        kind = "plain"
+
+        def __init__(self, own: bool = False) -> None:
+            super().__init__()
+            self.own = own
+
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            if OPTION or self.own:
+                one = one + two * 0
+            one = one * two * 0 + one if self.kind == "joined" else one
+            if self.kind is None or not self.own:
+                return self.head(one)  # type: ignore[no-any-return]
+            return self.head(one + two * 0)  # type: ignore[no-any-return]
+
+    one, two = torch.randn(8, 3), torch.randn(8, 3)
+    assert dead_of(Joining(), one, two) == ()
+    assert dead_of(Joining(own=True), one, two) == ("two",)
+    with monkeypatch.context() as changed:
+        changed.setattr(Joining, "kind", "joined")
+        assert dead_of(Joining(), one, two) == ("two",)
+    monkeypatch.setitem(globals(), "OPTION", True)
+    assert dead_of(Joining(), one, two) == ("two",)
+
+
+def test_modes_and_own_variables_are_no_options() -> None:
+    class Training(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            if self.training:
+                one = one + two * 0
+            return self.head(one)  # type: ignore[no-any-return]
+
+    class Own(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            joined = not OPTION
+            if joined:
+                one = one + two * 0
+            return self.head(one)  # type: ignore[no-any-return]
+
+    for model in (Training(), Own()):
+        assert dead_of(model, torch.randn(8, 3), torch.randn(8, 3)) == ("two",)
+
+
+def test_an_argument_that_gives_its_shape_is_not_judged() -> None:
+    class Shaped(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            start = torch.zeros(two.shape[0], two.size(1), device=two.device) + two.new_zeros(len(two), 1)
+            return self.head(one + start)  # type: ignore[no-any-return]
+
+    class Cut(Pair):
+        def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+            return self.head(one + two[: two.shape[0]] * 0)  # type: ignore[no-any-return]
+
+    one, two = torch.randn(8, 3), torch.randn(8, 3)
+    assert dead_of(Shaped(), one, two) == ()
+    assert dead_of(Cut(), one, two) == ("two",)

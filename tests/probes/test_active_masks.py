@@ -125,3 +125,13 @@ def test_a_causal_mask_beside_that_of_the_padding_is_right() -> None:
 
 def test_batches_without_padding_have_no_mask_to_judge() -> None:
     assert found(by_hand, PADDED, batch=torch.randint(1, 9, (8, 12))) == {("", False)}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_mask_of_ones_is_no_row_of_tokens(kept: bool) -> None:
+    def whole(model: Any, x: Tensor, mask: Tensor) -> Tensor:
+        return attend(model, x, mask != kept)
+
+    for attend in (by_hand, fused_heads):
+        assert found(whole, (~PADDED if kept else PADDED).long()) == {("", False)}
+        assert found(whole, (PADDED if kept else ~PADDED).long()) == {("tokens", False)}

@@ -252,6 +252,43 @@ def test_samples_of_earlier_folds_count_while_the_weights_go_on(anew: bool, earl
     assert [event.earlier for event in told(*folds, anew=anew, again=True)] == earlier
 
 
+class Wide(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x).relu()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("several", [True, False])
+def test_each_fold_has_the_samples_of_its_own_model(several: bool, parts: int) -> None:
+    torch.manual_seed(0)
+    events: list[Any] = []
+    folds = [(range(20, 60), range(20)), ([*range(20), *range(40, 60)], range(20, 40)), (range(40), range(40, 60))]
+    models = [[Wide(), nn.Linear(4, 2)][-parts:] if parts == 2 else [nn.Linear(5, 2)] for _ in folds]
+    optimizers = [torch.optim.SGD([w for part in model for w in part.parameters()], 0.1) for model in models]
+    if not several:
+        models, optimizers = models[:1] * 3, optimizers[:1] * 3
+    with Session(also=events.append) as session:
+        for _ in range(2):
+            for (some, rest), model, optimizer in zip(folds, models, optimizers, strict=True):
+                for x, y in loader(Subset(TABLE, some)):
+                    for part in model:
+                        x = part(x)
+                    nn.functional.cross_entropy(x, y).backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                with torch.no_grad():
+                    for x, _ in loader(Subset(TABLE, rest)):
+                        for part in model:
+                            x = part(x)
+    assert session.stop().internal_errors == ()
+    shared = [event.shared for event in events if isinstance(event, SamplesShared) and not event.later]
+    assert shared == ([0] * 6 if several else [0, *[20] * 5])
+
+
 def test_copies_that_were_made_before_the_split_are_compared_by_value() -> None:
     copied = TensorDataset(torch.cat([X[:40], X[:40], X[:40]]), torch.cat([Y[:40], Y[:40], Y[:40]]))
     (event,) = told((loader(Subset(copied, range(80))), loader(Subset(copied, range(80, 120)))))

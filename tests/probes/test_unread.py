@@ -336,6 +336,14 @@ def a_choice():
         step(F.cross_entropy(out, Y))
 
 
+def labels_in_another_place():
+    for _ in range(8):
+        batch = [X.clone(), torch.arange(len(X)) % 3]
+        pictures, labels = batch
+        labels = labels.to("cpu")
+        step(MODEL(pictures).square().mean())
+
+
 def by_hooks():
     features = []
     handle = MODEL.register_forward_hook(lambda module, args, out: features.append(out))
@@ -382,6 +390,7 @@ def steps_of_a_function():
         written_through,
         named_as_unused,
         a_choice,
+        labels_in_another_place,
         by_hooks,
         measured_in_one_step,
         steps_of_a_function,

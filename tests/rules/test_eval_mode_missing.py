@@ -101,6 +101,18 @@ def test_train_mode_that_is_set_again_where_eval_mode_was_meant_is_found():
     assert finding.related[0].site == MODE
 
 
+def test_one_evaluation_in_each_mode_is_a_comparison():
+    on, off = ModeSet(model=1, training=True), ModeSet(model=1, training=False)
+    both = [on, *evaluate(), off, *evaluate(training=False)]
+    assert judge(EvalModeMissing, [*MET, on, *train(), *train(), *both]) == []
+
+
+def test_an_evaluation_in_eval_mode_hides_none_for_which_no_mode_was_set():
+    on, off = ModeSet(model=1, training=True), ModeSet(model=1, training=False)
+    validated = [*evaluate(), on, off, *evaluate(training=False)]
+    assert judge(EvalModeMissing, [*MET, on, *train(), *train(), *validated])
+
+
 def test_an_evaluation_before_the_first_step_on_the_data_of_the_later_ones_does_not_hide_them():
     evaluation = [gone(known_input=True)]
     events = [*MET, gone(), *train(), *train(), *evaluation, *train(), *train(), *evaluation]

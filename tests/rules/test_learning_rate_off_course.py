@@ -89,6 +89,13 @@ def test_a_warm_up_that_outlasts_the_run_is_found():
         assert judge(LearningRateOffCourse, [*updates(*rates), END]) == []
 
 
+def test_a_short_trial_that_ends_in_the_warm_up_is_quiet():
+    for between, seen in ((6, []), (7, [Confidence.MEDIUM])):
+        rising = [1e-4 * (1 + between * number) for number in range(8)]
+        found = judge(LearningRateOffCourse, [*updates(*rising, between=between), END])
+        assert [finding.confidence for finding in found] == seen
+
+
 def computed(*rates, name="lr", place=Site("train.py", 7)):
     """Return the events of steps with a constant rate of 0.1 beside rates that the script computes."""
     read = [RateComputed(optimizer=1, name=name, rate=rate, site=place) for rate in rates]

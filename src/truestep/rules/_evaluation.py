@@ -24,6 +24,8 @@ class Phase:
     """Whether there is evidence that these calls are not an evaluation."""
     measured: bool = False
     """Whether they measure the model: one call is enough."""
+    asked: bool = False
+    """Whether the program set train mode for them, after the latest training of the model."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,8 @@ class Calls:
         """Models that were called in eval mode."""
         self.on_purpose: set[int] = set()
         """Models that were switched from eval mode to train mode since they were last trained."""
+        self.asked: set[int] = set()
+        """Models whose train mode was set since they were last trained."""
         self.drawn = 0
         self.evaluated = False
         self._grad: dict[int, set[int]] = {}
@@ -61,6 +65,9 @@ class Calls:
         (self.off.discard if call.training else self.off.add)(call.model)
         if not call.training:
             self.evaluated_off.add(call.model)
+            phase = self.phases.get(call.model)
+            if phase is not None and phase.asked and phase.first.site == call.site:
+                phase.dismissed = True  # one evaluation in each mode, for comparison
         if measures(call):
             self._measured(call)
         elif call.grad:
@@ -93,7 +100,7 @@ class Calls:
 
     def _row(self, call: ModelCalled) -> Phase:
         """Return the phase that a call belongs to."""
-        phase = self.phases.setdefault(call.model, Phase(call))
+        phase = self.phases.setdefault(call.model, Phase(call, asked=call.model in self.asked))
         phase.batches += call.loader is not None and phase.drawn != self.drawn
         phase.drawn = self.drawn
         return phase
@@ -102,7 +109,9 @@ class Calls:
         """Update the state with a new mode of a model."""
         if not training:
             self.off.add(model)
-        elif model in self.off:
+            return
+        self.asked.add(model)
+        if model in self.off:
             self.off.discard(model)
             self.on_purpose.add(model)
 
@@ -115,6 +124,7 @@ class Calls:
             trained.backwards += 1
             trained.shared |= len(together) > 1
             self.on_purpose.discard(model)
+            self.asked.discard(model)
         self._grad.clear()
 
 

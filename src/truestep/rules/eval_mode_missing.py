@@ -65,7 +65,8 @@ class EvalModeMissing(Rule):
     Updating batch statistics by hand over another loader is reported if the result is kept, and not reported if it is
     dropped (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``). A teacher that drops out on purpose is reported.
     Not reported by design: pseudo-labels, averages as teachers, momentum encoders, rollouts, Monte Carlo dropout, a
-    switch from eval mode to train mode for this pass, and generators of adversarial pairs.
+    switch from eval mode to train mode for this pass, one evaluation in each mode (train mode is set for the first,
+    the same line is then run in eval mode), and generators of adversarial pairs.
 
     References
     ----------

@@ -53,9 +53,10 @@ class InputWithoutInfluence(Rule):
     ------------------
     An argument that a part of the model takes for a common signature only. A first position that is read on purpose,
     after a layer that ran over all of them; without such a layer the confidence is low. Not reported: arguments with
-    one value or with influence in any checked call, those that ``forward`` does not name, of another shape, with a
-    default, or of classes with one signature, masks that mark no padding or only padding that has no influence, masks
-    with an effect in train mode only, constant outputs, and results in another order.
+    one value or with influence in any checked call, those that ``forward`` does not name, or names for their shape and
+    in branches of options that are off, of another shape, with a default, or of classes with one signature, masks that
+    mark no padding or only padding that has no influence, masks with an effect in train mode only, constant outputs,
+    and results in another order.
 
     References
     ----------

@@ -17,6 +17,8 @@ _PEAK = 0.9
 _LEAST_RISES = 5
 _WARM = 0.3
 """Share of the rate that an optimizer is built with, below which a warm-up has not come far."""
+_LEAST_WARMED = 50
+"""Updates before which a run that ends in its warm-up is a short trial of the program."""
 _LEAST_VALUES = 3
 """Values of a rate that show a course, and no single change on purpose."""
 _MOST_VALUES = 32
@@ -67,7 +69,8 @@ class LearningRateOffCourse(Rule):
     ------------------
     One of several groups that keeps its rate on purpose, if it is the peak of the others' course. Not reported: rates
     of exactly 0 at once or while another optimizer steps (parts that wait or are turned off), groups with schedules of
-    torch, computed rates that anything but a log reads, and runs that were interrupted.
+    torch, computed rates that anything but a log reads, warm-ups of fewer than 50 updates (a trial of the program),
+    and runs that were interrupted.
 
     References
     ----------
@@ -141,7 +144,7 @@ class LearningRateOffCourse(Rule):
             draft.cost = (
                 f"{max(late.rates):.3g} from update {late.update:,} of {updates:,} on, {used[0].rates[0]:.3g} at first"
             )
-        elif (share := _warming(used, run.rates.segments[number][-1], run.optimizers.get(number))) is not None:
+        elif (share := _warming(used, updates, run.rates.segments[number][-1], run.optimizers.get(number))) is not None:
             message = f"the run ended in the warm-up of the learning rate of `{name}`"
             draft = self._found(number, message, "make the warm-up shorter than the run, in updates", run)
             draft.confidence = Confidence.MEDIUM
@@ -189,9 +192,11 @@ def _vanished(used: list[Segment], updates: int, *, alone: bool) -> Segment | No
     return late if late is not None and updates - late.update >= max(_LEAST_UPDATES, updates / 2) else None
 
 
-def _warming(used: list[Segment], last: Segment, built: OptimizerBuilt | None) -> float | None:
+def _warming(used: list[Segment], updates: int, last: Segment, built: OptimizerBuilt | None) -> float | None:
     """Return the last rate as a share of that of the optimizer if all were proportional to the updates; else None."""
     if built is None or built.lr <= 0 or len(used) < _LEAST_RISES or last.rates < used[-1].rates:
+        return None
+    if updates < _LEAST_WARMED:
         return None
     if any(segment.until > segment.update for segment in used):
         return None

@@ -60,11 +60,11 @@ class ResultNeverRead(Rule):
     Known false alarms
     ------------------
     A result that is left over from an earlier version of the script and has no effect. Not reported: variables that
-    another function or a string names, other names of a value that is read, parts of a result that is unpacked,
-    arguments of methods and of functions that are called by another name, calls that also change an object, and names
-    that begin with an underscore. Of states: samples or candidates that are scored from one state, whole sequences and
-    windows, states that the model keeps, calls without a state, other results of a model, measurements of time, and
-    inputs from an environment or a random draw.
+    another function or a string names, other names of a value that is read, parts of a result that is unpacked, labels
+    that are only moved to a device, arguments of methods and of functions that are called by another name, calls that
+    also change an object, and names that begin with an underscore. Of states: samples or candidates that are scored
+    from one state, whole sequences and windows, states that the model keeps, calls without a state, other results of a
+    model, measurements of time, and inputs from an environment or a random draw.
 
     References
     ----------

@@ -7,6 +7,7 @@ restored_states  random states that are restored after a check
 trial            runs of a copied model
 influence        checks: samples and masks without influence, draws of random numbers in eval mode
 arguments        check: an argument has no influence, and the place where its influence ends
+branches         the names that a method reads, without branches that an option turns off
 sequences/       checks of sequence models
 derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch

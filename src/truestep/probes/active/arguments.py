@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dis
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes.active.branches import loads, reads
 from truestep.probes.active.influence import is_mask, same, same_in_training
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -169,13 +169,14 @@ def _is_triangular(value: Any, torch: Any) -> bool:
 
 
 def _is_read(path: Path, module: Any) -> bool:
-    """Return True if `forward` names the argument itself: some models take one only for a common signature."""
+    """Return True if `forward` names the argument itself: some models take one only for a common signature.
+
+    What it reads in a branch of an option that is off does not count: the program chose a model without it.
+    """
     forward = getattr(type(module), "forward", None)
     if not isinstance(forward, FunctionType) or len(path) != _DIRECT:  # a batch can hold more than a model uses
         return False
-    loads = (one.argval for one in dis.get_instructions(forward) if one.opname.startswith("LOAD"))
-    names = {part for value in loads for part in (value if isinstance(value, tuple) else (value,))}
-    return name_of(path, module) in names
+    return name_of(path, module) in reads(forward, module)
 
 
 def _is_one_of_several(path: Path, alive: list[str], trial: Trial) -> bool:
@@ -190,7 +191,7 @@ def _is_one_of_several(path: Path, alive: list[str], trial: Trial) -> bool:
     taken = _taken(forward)
     required = taken[: len(taken) - len(forward.__defaults__ or ())]
     name = name_of(path, trial.copy)
-    if name not in required or name.startswith("_") or name in forward.__code__.co_cellvars:
+    if name not in required or name.startswith("_") or name in forward.__code__.co_cellvars or name in loads(forward):
         return False
     alike = (
         other.shape == value.shape and other.dtype is value.dtype and not bool((other == value).all())

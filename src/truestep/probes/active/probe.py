@@ -178,7 +178,7 @@ class ActiveProbe(Probe):
             if not model.trainable:
                 return
             if tracked:
-                self._data.called(scene.loader)
+                self._data.called(module, scene.loader)
                 self._comparisons.trained(frame)
             how = (use_of(site) if site and tracked else Use()).how
             if not tracked or how in ("compared", "loss"):

@@ -34,6 +34,8 @@ _MOST_CLASSES = 1000
 _LARGEST = 1 << 22
 _CHOICES = {"argmax", "argmin", "max", "min", "sum", "bincount", "unique", "topk", "sort", "argsort", "numel", "eq"}
 """Operations that make whole numbers to look at."""
+_MOVES = {"to", "cuda", "cpu", "long", "int", "contiguous"}
+"""Methods that return the same values in another place or type."""
 _NEW = {"zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "clone"}
 _OUT_OF_PLACE = {"view", "reshape", "permute", "flip", "roll", "repeat", "expand", "softmax", "log_softmax"}
 """Methods of tensors that return a new one, and have no form that writes in place."""
@@ -197,7 +199,7 @@ class UnreadValues:
         if value.is_floating_point():
             return "values"
         counted = any(isinstance(node, ast.Attribute) and node.attr in _CHOICES for node in ast.walk(one.value))
-        return "" if counted or value.is_complex() else "values"
+        return "" if counted or value.is_complex() or _is_moved(one.value) else "values"
 
     def _is_shared(self, value: Any, one: Unread, own: dict[str, Any]) -> bool:
         """Return True if another variable has the memory of a value: it is another name for a value that is read."""
@@ -245,6 +247,18 @@ def _is_new(value: ast.expr) -> bool:
     """Return True if a value is new memory, which no other variable has."""
     func = value.func if isinstance(value, ast.Call) else None
     return isinstance(func, ast.Attribute) and func.attr in _NEW
+
+
+def _is_moved(value: ast.expr) -> bool:
+    """Return True for a part of a batch in another place: labels that a training has no use for.
+
+    >>> [_is_moved(ast.parse(text, mode="eval").body) for text in ("y.to(device)", "batch[1].long().cuda()", "y + 1")]
+    [True, True, False]
+    """
+    moved = False
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value, moved = value.func.value, True
+    return moved and isinstance(value, ast.Name | ast.Subscript | ast.Attribute)
 
 
 def _are_weights(value: Any) -> bool:

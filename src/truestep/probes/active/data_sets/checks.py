@@ -49,9 +49,9 @@ class DataSetChecks:
                 self._data[loader] = Ref(iterator._dataset)
         self._trained.drawn(loader, iterator)
 
-    def called(self, loader: int | None) -> None:
+    def called(self, module: Any, loader: int | None) -> None:
         """Handle a call of a model with a result that tracks gradients."""
-        self._trained.called(loader)
+        self._trained.called(module, loader)
 
     def evaluated(self, module: Any, loader: int | None) -> None:
         """Handle a call of a model without gradients."""

@@ -23,6 +23,7 @@ from truestep.seams.divided import part
 from truestep.seams.refs import Ref
 
 _MOST_LOADERS = 96
+_MOST_MODELS = 16
 _VALUES = 8
 _LEAST_COPIES = 3
 
@@ -81,6 +82,8 @@ class Trained:
         """The samples used to train the current weights by optimizers before these."""
         self._evaluated: tuple[weakref.ref[Any], int, list[float]] | None = None
         """The model evaluated last, the step of the evaluation, and some of its weights."""
+        self._measured: list[weakref.ref[Any]] = []
+        """The models evaluated since the latest step."""
         self._ever: Samples = {}
         """All samples used for training in the run."""
         self.loaders: set[int] = set()
@@ -113,10 +116,13 @@ class Trained:
             if self._scene.numbers.count("optimizer") != self._optimizers:
                 self._goes_on = self._same_weights() and self._is_held()
 
-    def called(self, loader: int | None) -> None:
+    def called(self, module: Any, loader: int | None) -> None:
         """Record the call of a model with a result that tracks gradients."""
-        if loader is not None:
-            self._called.add(loader)
+        if loader is None:
+            return
+        self._called.add(loader)
+        if loader in self._pending and loader not in self.loaders and self._is_another(module):
+            self._anew[loader] = True
 
     def evaluated(self, module: Any, loader: int | None) -> None:
         """Record the call of a model in an evaluation."""
@@ -126,8 +132,12 @@ class Trained:
             self._at = step
         self._latest = -1 if loader is None else loader
         last = self._evaluated
+        if last is None or last[1] != step:
+            self._measured = []
         if last is None or last[1] != step or last[0]() is not module:
             self._evaluated = weakref.ref(module), step, _weights(module)
+            if len(self._measured) < _MOST_MODELS:
+                self._measured.append(self._evaluated[0])
 
     def samples(self, loader: int) -> Samples:
         """Return the samples of a loader.
@@ -255,6 +265,16 @@ class Trained:
         ref, step, weights = self._evaluated
         module = ref()
         return module is not None and step == self._step() and _weights(module) == weights
+
+    def _is_another(self, module: Any) -> bool:
+        """Return True if models were evaluated since the latest step, and this one has no weight of theirs."""
+        if self._evaluated is None or self._evaluated[1] != self._step():
+            return False
+        own = {id(parameter) for parameter in module.parameters()}
+        measured = [one for ref in self._measured if (one := ref()) is not None]
+        if len(measured) < len(self._measured):
+            return False
+        return not any(id(parameter) in own for one in measured for parameter in one.parameters())
 
     def _is_held(self) -> bool:
         """Return True if the latest optimizer holds a weight of the model that was evaluated last."""

@@ -73,6 +73,8 @@ def _padded(trial: Trial) -> Iterator[tuple[Path, list[Any]]]:
             continue
         found: list[Any] = []
         if value.dim() == _WHOLE and value.dtype in (torch.int64, torch.int32):
+            if bool(((value == 0) | (value == 1)).all()):
+                continue  # a mask of zeros and ones: either of them can mark the padding
             for rows in (value, value.t()):
                 ends = {int(rows[:, place].mode().values) for place in (0, -1)}
                 found += [pads for token in sorted(known | ends) if _is_padding(pads := rows == token)]
