@@ -1,4 +1,4 @@
-"""A separable task in bfloat16: the labels may be the largest scores from the first step on, and the loss ends at zero."""
+"""A separable task in bfloat16: labels may be the largest scores from the first step on, and the loss ends at zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""StratifiedKFold only cuts the training data into balanced shards that arrive one by one; the test part is separate."""
+"""StratifiedKFold only cuts the training data into balanced shards, which arrive in turn; the test part is separate."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Parts of one data set; the plain transform is assigned at first, and a method of the data set switches before each loop."""
+"""The plain transform is assigned through a part at first, and a method of the data set switches it before each loop."""
 
 import torch
 from torch import nn

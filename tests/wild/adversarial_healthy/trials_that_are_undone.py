@@ -1,4 +1,4 @@
-"""Trials of several steps on plain tensors; a worse trial is undone, so that the live tensors are always the best ones."""
+"""Trials of several steps on plain tensors; a worse trial is undone, so the live tensors are always the best ones."""
 
 import torch
 
