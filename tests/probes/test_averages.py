@@ -359,6 +359,31 @@ def one_sample_at_a_time(model):
     return total / n
 
 
+PAGES = TensorDataset(X[:40].unflatten(0, (8, 5)), Y[:40].unflatten(0, (8, 5)))
+
+
+def one_page_at_a_time(model, size=None):
+    total = 0.0
+    for x, y in DataLoader(PAGES, batch_size=size, shuffle=True):
+        total += criterion(model(x.flatten(0, -2)).squeeze(1), y.flatten()).item()
+    return total / len(PAGES)
+
+
+def one_page_of_a_loader(model):
+    total, loader = 0.0, DataLoader(PAGES, batch_size=None)
+    for x, y in loader:
+        total += criterion(model(x).squeeze(1), y).item()
+    return total / len(PAGES)
+
+
+def sizes_of_lists(model):
+    pairs = list(zip(X[:60].split(4), Y[:60].split(4), strict=True))
+    total, data_size = 0.0, len(pairs)
+    for x, y in pairs:
+        total += criterion(model(x).squeeze(1), y).item()
+    return total / data_size
+
+
 def leaves_under_a_condition(model):
     total, n = 0.0, 0
     for x, y in zip(X.split(50), Y.split(50), strict=True):
@@ -415,7 +440,8 @@ def two_draws(model):
     "evaluate",
     few(3, [
         sums_by_samples, sum_reduction, means_by_batches, over_a_list_of_batches, counted_again, one_sample_at_a_time,
-        leaves_under_a_condition, only_batch, only_pair, bias, in_prices, no_number, two_draws,
+        one_page_at_a_time, one_page_of_a_loader, sizes_of_lists, leaves_under_a_condition, only_batch,
+        only_pair, bias, in_prices, no_number, two_draws,
     ]),
     ids=lambda value: value.__name__,
 )  # fmt: skip

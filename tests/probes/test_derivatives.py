@@ -54,7 +54,16 @@ def by_function():
     return (slope - u).square().mean()
 
 
-@pytest.mark.parametrize("loss", [first, second, by_function])
+def watched_and_added():
+    t = T.clone().requires_grad_()
+    u = MODEL(t)
+    residual = grad(u.sum(), t, retain_graph=True)[0] + u
+    size = residual.square().mean()
+    print(round(size.item(), 3))
+    return (u - T).square().mean() + size
+
+
+@pytest.mark.parametrize("loss", [first, second, by_function, watched_and_added])
 def test_a_derivative_without_a_graph_in_a_sum_is_emitted(loss):
     found = reads(loss)
     assert {event.cut for event in found} == {"torch.autograd.grad"}
@@ -124,9 +133,27 @@ def only_measured():
     return MODEL(T).square().mean()
 
 
+def watched_beside_the_loss_of_its_output():
+    t = T.clone().requires_grad_()
+    u = MODEL(t)
+    residual = grad(u.sum(), t, retain_graph=True)[0] + u
+    size = residual.abs().mean()
+    print(round(size.item(), 3), residual.square().mean().item())
+    return (u - T).square().mean()
+
+
+def weights_of_samples():
+    t = T.clone().requires_grad_()
+    u = MODEL(t)
+    violation = (grad(u.sum(), t, retain_graph=True)[0] + u).abs()
+    return (violation.detach() * (u - T).square()).mean()
+
+
 @pytest.mark.parametrize(
     "loss",
     [
+        watched_beside_the_loss_of_its_output,
+        weights_of_samples,
         with_a_graph,
         detached,
         added_to_an_input,

@@ -45,6 +45,25 @@ def test_own_targets_are_told_at_each_sampled_step(loss: Callable[[Tensor], Tens
     assert all(event.varied for event in events)
 
 
+def test_labels_of_the_data_that_are_right_from_the_first_step_are_not_told() -> None:
+    net = nn.Linear(2, 2)
+    net.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
+    labels = torch.arange(16) % 2
+    x = F.one_hot(labels).float()
+    made = torch.arange(16) % 2
+    with capture_events() as events:
+        for part in torch.arange(16).split(16):
+            F.cross_entropy(net(x[part]), labels[part]).backward()
+        for inputs, wanted in zip(x.split(16), labels.split(16), strict=True):
+            inputs, wanted = inputs.float(), wanted.long()
+            F.cross_entropy(net(inputs), wanted).backward()
+        for part in torch.arange(16).split(16):
+            out = net(x[part])
+            made = out.argmax(1)
+            F.cross_entropy(out, made).backward()
+    assert [event.how for event in events if isinstance(event, TargetsMatched)] == ["", "", "argmax"]
+
+
 def test_places_of_pairs_in_a_matrix_of_scores_are_other_targets() -> None:
     (event,) = seen(TargetsMatched, lambda out: F.cross_entropy(9 * torch.eye(16) + 0 * out.sum(), torch.arange(16)))
     assert event.how == ""

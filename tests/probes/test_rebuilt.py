@@ -73,6 +73,50 @@ def test_a_function_that_a_loop_over_epochs_calls_lasts_one_pass() -> None:
     ]
 
 
+def fit(model: nn.Module, x: torch.Tensor, targets: torch.Tensor) -> None:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for rows in torch.randperm(8).split(4):
+        optimizer.zero_grad()
+        (model(x[rows]) - targets[rows]).square().sum().backward()
+        optimizer.step()
+
+
+def test_targets_that_the_model_makes_before_each_pass_are_another_task() -> None:
+    model, x, y = nn.Linear(3, 1), torch.ones(8, 3), torch.ones(8, 1)
+    with capture_events() as events:
+        for _ in range(3):
+            with torch.no_grad():
+                values = model(x)
+                targets = y + 0.9 * values
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            for rows in torch.randperm(8).split(4):
+                optimizer.zero_grad()
+                (model(x[rows]) - targets[rows]).square().sum().backward()
+                optimizer.step()
+        for _ in range(3):
+            targets = y + 0.9 * model(x).detach()
+            fit(model, x, targets)
+    assert not any(event.one_pass for event in events if isinstance(event, OptimizerBuilt))
+
+
+def test_data_that_are_shuffled_or_measured_before_each_pass_are_the_same_task() -> None:
+    model, x, y = nn.Linear(3, 1), torch.ones(8, 3), torch.ones(8, 1)
+    with capture_events() as events:
+        for _ in range(3):
+            order = torch.randperm(8)
+            x, y = x[order], y[order]
+            size = model(x).abs().mean().item()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            for start in range(0, 8, 4):
+                optimizer.zero_grad()
+                ((model(x[start : start + 4]) - y[start : start + 4]) / max(size, 1)).square().sum().backward()
+                optimizer.step()
+        for epoch in range(3):
+            x, y = x[order], y[order]
+            fit(model, x, y)
+    assert [event.one_pass for event in events if isinstance(event, OptimizerBuilt)] == [False, True, True] * 2
+
+
 def test_weights_that_are_loaded_are_another_beginning() -> None:
     state = nn.Linear(3, 1).state_dict()
     assert {event.replaces for event in built(lambda model: model.load_state_dict(state))} == {None}
@@ -187,6 +231,20 @@ def test_folds_by_a_variable_in_a_function_around_are_seen() -> None:
     with capture_events() as events:
         for _ in folds:
             run(model)
+    assert sum(isinstance(event, FoldContinued) for event in events) == 2
+
+
+def test_folds_of_which_one_part_is_not_read_only_cut_the_data() -> None:
+    model = nn.Linear(6, 6)
+    with capture_events() as events:
+        for number, (_, shard) in enumerate(KFold().split(8)):
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01), steps=len(shard) + number)
+        for rows, _ in KFold().split(8):
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01), steps=len(rows))
+    assert not any(isinstance(event, FoldContinued) for event in events)
+    with capture_events() as events:
+        for rows, held in KFold().split(8):
+            train(model, torch.optim.Adam(model.parameters(), lr=0.01), steps=len(rows) + len(held))
     assert sum(isinstance(event, FoldContinued) for event in events) == 2
 
 

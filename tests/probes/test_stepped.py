@@ -5,6 +5,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -104,6 +105,15 @@ def test_weights_that_keep_their_value_for_long_are_counted(lr: float, least: fl
     kept = [event.kept for event in events if isinstance(event, UpdateRounded)]
     assert kept[0] == 0.0  # not for long
     assert least <= kept[-1] <= most
+
+
+def test_weights_with_a_learning_rate_of_zero_do_not_count() -> None:
+    model = network().bfloat16()
+    first, *others = model.parameters()
+    groups: list[dict[str, Any]] = [{"params": [first], "lr": 0.0}, {"params": others, "lr": 0.01}]
+    optimizer = torch.optim.AdamW(groups)
+    events = train(model, optimizer, optimizer.zero_grad, steps=120, freeze=999)
+    assert max(event.kept for event in events if isinstance(event, UpdateRounded)) <= 0.1
 
 
 def test_weights_that_stay_where_their_gradients_are_noise_are_not_counted() -> None:

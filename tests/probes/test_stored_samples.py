@@ -192,6 +192,28 @@ def test_points_that_walk_at_random_are_not_found():
     assert walked() == []
 
 
+def moved() -> list[StoredCompared]:
+    """Return the comparisons of a training on states that are moved at random after each step, beside their goals."""
+    torch.manual_seed(0)
+    states, goals, model = torch.randn(160, 10), torch.randn(160, 10), nn.Linear(20, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    with capture_events() as events:
+        for _ in range(8):
+            for start in range(0, 160, 20):
+                state = states[start : start + 20]
+                goal = goals[start : start + 20]
+                action = model(torch.cat([state, goal], 1))
+                optimizer.zero_grad()
+                F.mse_loss(state + action, goal).backward()
+                optimizer.step()
+                state += 0.1 * action.detach() + 0.1 * torch.randn(20, 10)
+    return [one for one in events if isinstance(one, StoredCompared) and one.times]
+
+
+def test_states_that_move_on_after_their_last_use_are_not_found():
+    assert moved() == []
+
+
 def test_a_table_that_has_gone_is_left_out(monkeypatch):
     looked, found_tables, errors = StoredSamples.look, [], []
 

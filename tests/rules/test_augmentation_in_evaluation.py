@@ -89,6 +89,20 @@ def test_a_transform_that_the_training_loses_is_reported_at_its_assignment(tmp_p
     assert [mark.site.line for mark in finding.related] == [5, 7]
 
 
+SWITCHES = [
+    "class Pictures:\n    def use(self, transform):\n        self.transform = transform\n",
+    "for epoch in range(9):\n    data.set_transform(shake)\n",
+    "train_set.dataset.eval()\n",
+]
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_transform_that_a_method_switches_is_quiet(tmp_path, switch):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM + switch)
+    assert shared_by_both(path, SampleReadAgain(loader=2, model=1, beside=(1,))) == []
+
+
 @pytest.mark.parametrize("read", [SampleReadAgain(loader=2, model=1), SampleReadAgain(loader=2, model=1, beside=(3,))])
 def test_an_evaluation_on_other_data_is_quiet_beside_such_an_assignment(tmp_path, read):
     path = tmp_path / "train.py"

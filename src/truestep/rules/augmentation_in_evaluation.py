@@ -49,8 +49,8 @@ class AugmentationInEvaluation(Rule):
     A metric that is measured on distorted samples on purpose, through the transform of the training. Not reported:
     test-time augmentation (the loader is read several times between two steps, or the transform is another one), random
     inputs without a class label, the accuracy on the training samples themselves, and data sets that cannot be copied.
-    An assignment through a part is not reported after the training, where it is switched back, if a part got a
-    separate data set, or if the data set was built without another value.
+    An assignment through a part is not reported after the training, where it is switched back, also by a method, if a
+    part got a separate data set, or if the data set was built without another value.
 
     References
     ----------

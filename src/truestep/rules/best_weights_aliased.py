@@ -53,8 +53,8 @@ class BestWeightsAliased(Rule):
     None known. Not reported: a state dict that is loaded within 10 steps (some programs write to the weights through
     it), a state dict of another model, and one that contains copies. A kept dict that is saved to a file or loaded into
     another model is not judged: some programs want its latest values. Of kept tensors, not reported: those that are
-    read in the branch only, a best figure that begins again in each pass of the loop (the best one of a list), and
-    tensors that each update replaces by new ones.
+    read in the branch only, weights of trials that are undone if they are worse, a best figure that begins again in
+    each pass of the loop (the best one of a list), and tensors that each update replaces by new ones.
 
     References
     ----------

@@ -105,11 +105,11 @@ class ChosenWithoutValidation(Rule):
     Known false alarms
     ------------------
     A program that sets a validation part aside for another program. Not reported: programs with two parts only that do
-    not evaluate the chosen weights again, parts in a dict, and a choice by the loss of the training in a program
-    without one of a validation. Of thresholds and the like: those that the program calls an oracle, an upper bound or
-    the like, those that the same function also chooses by other samples, figures of another part of the test, choices
-    in functions that get one part only, thresholds at a given level such as a recall of 0.95 or at equal error rates,
-    the worst of groups, and scales and offsets.
+    not evaluate the chosen weights again, or evaluate them on other samples as well, parts in a dict, and a choice by
+    the loss of the training in a program without one of a validation. Of thresholds and the like: those that the
+    program calls an oracle, an upper bound or the like, those that the same function also chooses by other samples,
+    figures of another part of the test, choices in functions that get one part only, thresholds at a given level such
+    as a recall of 0.95 or at equal error rates, the worst of groups, and scales and offsets.
 
     References
     ----------

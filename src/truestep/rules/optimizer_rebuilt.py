@@ -69,7 +69,8 @@ class OptimizerRebuilt(Rule):
     Known false alarms
     ------------------
     A restart of the moments after each pass on purpose. Not reported: optimizers without momentum (SGD), another
-    learning rate, other parameters (folds, tasks with a model each), a schedule for each of them (warm restarts), and
+    learning rate, other parameters (folds, tasks with a model each), a schedule for each of them (warm restarts),
+    passes over targets that the model makes before each of them (fitted Q iteration, expectation-maximization), and
     weights that were loaded or written to between two of them (federated rounds, inner loops of meta-learning).
 
     References

@@ -38,8 +38,9 @@ class SamplesChangeBetweenPasses(Rule):
     Known false alarms
     ------------------
     Noise that is to pile up in the stored samples, and is added to a view of them. Not reported: `self.images[index] +=
-    noise`, which says it, other changes that are not the same for all samples, data that are prepared at their first
-    use, buffers and averages that are overwritten, and copies in the workers of a loader.
+    noise`, which says it, states that move on after the last use of the view, other changes that are not the same for
+    all samples, data that are prepared at their first use, buffers and averages that are overwritten, and copies in the
+    workers of a loader.
 
     References
     ----------

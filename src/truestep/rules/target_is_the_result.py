@@ -67,9 +67,10 @@ class TargetIsTheResult(Rule):
 
     Known false alarms
     ------------------
-    Experiments that train a model from random weights on its own answers. Not reported: pseudo-labels beside a loss of
-    labels or after it, adaptation of loaded weights, targets of a second view, of a teacher, of an average or of a
-    target network, straight-through estimators, and terms of a sum.
+    Experiments that train a model from random weights on its own answers. Not reported: labels of the data that are
+    predicted from the first step on, pseudo-labels beside a loss of labels or after it, adaptation of loaded weights,
+    targets of a second view, of a teacher, of an average or of a target network, straight-through estimators, and terms
+    of a sum.
 
     References
     ----------

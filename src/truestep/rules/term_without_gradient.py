@@ -93,9 +93,9 @@ class TermWithoutGradient(Rule):
     that begins there, beside another name of the live weights. Not reported: a difference that is detached, as in
     straight-through estimators, constants, detached weights and targets, choices in functions of other files, choices
     beside functions and objects that may hold parameters, distances of weights that do not move, noise that is compared
-    with a chance, derivatives by tensors that the weights were used for (perturbed embeddings), derivatives that are
-    detached, that are only factors, or that are added to inputs, and terms that have a gradient in some steps, also in
-    turn.
+    with a chance, derivatives by tensors that the weights were used for (perturbed embeddings), derivatives in sums
+    that are only printed or weigh samples, derivatives that are detached, that are only factors, or that are added to
+    inputs, and terms that have a gradient in some steps, also in turn.
 
     References
     ----------

@@ -69,10 +69,11 @@ class UpdateRoundsToZero(Rule):
 
     Known false alarms
     ------------------
-    Further training of a trained model with all samples in each step. Only optimizers of `torch.optim` are judged,
-    not those with stochastic rounding, compensated sums or float32 copies of the weights. Not reported: a learning rate
+    Further training of a trained model with all samples in each step. Only optimizers of `torch.optim` are judged, not
+    those with stochastic rounding, compensated sums or float32 copies of the weights. Not reported: a learning rate
     that is still rising (warm-up), and one that has fallen after steps that changed the weights. Elements without a
-    gradient do not count, nor weights that stay where their gradients are only noise.
+    gradient do not count, nor those with a learning rate of zero, nor weights that stay where their gradients are only
+    noise.
 
     References
     ----------

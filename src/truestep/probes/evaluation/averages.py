@@ -17,6 +17,8 @@ from truestep.syntax import counts_samples
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 _MOST_COLUMNS = 4
+_DRAWN = frozenset({"sampler", "batch_sampler", None})
+"""Arguments of a loader that give it another number of batches."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -161,7 +163,9 @@ def divisor_of(
         if ast.unparse(node) in ast.unparse(loop.iter):
             return ""
         held = known(node)
-        return "samples" if held is not None and type(held.it) is int and held.it > rows > 1 else ""
+        if held is None or type(held.it) is not int or not held.it > rows > 1:
+            return ""
+        return "batches" if held.it == _number_of_passes(loop.iter, known, torch) else "samples"
     if name:
         number = sums.numbers.get(name)
         if number is None or name in sums.mixed or rows < 2:
@@ -187,7 +191,9 @@ def divisor_of(
             if rows > 1 and _are_columns(held, torch.Tensor):
                 return "tensors"
             samples = isinstance(held, data | torch.Tensor) or _steps(loop.iter, inner, known)
-            return "samples" if samples and 1 < rows <= len(held) else ""
+            if not samples or not 1 < rows <= len(held):
+                return ""
+            return "batches" if len(held) == _number_of_passes(loop.iter, known, torch) else "samples"
     return ""
 
 
@@ -212,6 +218,27 @@ def _passes(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | 
     value = known(items)
     parts = value.it if value is not None else None
     return ast.unparse(items) == text or (type(parts) is tuple and len(parts) == length)
+
+
+def _number_of_passes(items: ast.expr, known: Callable[[ast.AST], Value | None], torch: Any) -> int | None:
+    """Return the number of passes of a loop over known items; None if it is unknown.
+
+    Of loaders, only those are known that give one sample at a time, such as a document, with all of its rows.
+    """
+    match items:
+        case ast.Call(func=ast.Name(id="enumerate" | "tqdm" | "list" | "iter"), args=[inner, *_]):
+            return _number_of_passes(inner, known, torch)
+        case ast.Call(func=ast.Name(id="DataLoader") | ast.Attribute(attr="DataLoader"), args=[data, *more]):
+            given = {one.arg: one.value for one in items.keywords}
+            size = known(given.get("batch_size", more[0] if more else ast.Constant(1)))
+            items = data if size is not None and size.it in (None, 1) and not given.keys() & _DRAWN else items
+    value = known(items)
+    held: Any = None if value is None else value.it
+    if type(held) is torch.utils.data.DataLoader:
+        drawn: Any = held.sampler if held.batch_size == 1 or held.batch_sampler is None else None
+        held = range(len(drawn)) if type(drawn).__module__ == "torch.utils.data.sampler" else None
+    sized = isinstance(held, tuple | list | range | torch.utils.data.Dataset) and hasattr(held, "__len__")
+    return len(held) if sized else None
 
 
 def _steps(items: ast.expr, data: ast.expr, known: Callable[[ast.AST], Value | None]) -> bool:

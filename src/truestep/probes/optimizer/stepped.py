@@ -79,6 +79,7 @@ class Stepped:
         trained, early = False, self._scene.ledger.attempts.get(panel.number, 0) < _EARLY
         frozen: list[tuple[Held, Any]] = []
         halves: list[tuple[Held, Any]] = []
+        resting = _resting(optimizer)
         for held in panel.everything:
             parameter = held.ref()
             if parameter is None or not readable(parameter) or held.flattened:
@@ -91,7 +92,7 @@ class Stepped:
                 trained = True
                 if early and parameter.dim() > 1 and len(self._weights) < _WEIGHTS:
                     self._weights.append((held, _some(parameter)))
-                if plain and parameter.dtype in self._halves and len(halves) < _HALVES:
+                if plain and parameter.dtype in self._halves and len(halves) < _HALVES and id(parameter) not in resting:
                     halves.append((held, parameter))
         for held, parameter in frozen if trained else ():
             kind = self._kind(held, parameter, panel)
@@ -279,6 +280,14 @@ def _is_decay(now: Any, before: Any) -> bool:
     factors = (now[large] / before[large]).float()
     least, most = float(factors.min()), float(factors.max())
     return 0 < least <= most < 1 and most - least <= _ALIKE * (1 - least)
+
+
+def _resting(optimizer: Any) -> set[int]:
+    """Return the parameters that have a learning rate of zero."""
+    groups = [
+        group for group in optimizer.param_groups if group.get("lr").__class__ in (float, int) and not group["lr"]
+    ]
+    return {id(parameter) for group in groups for parameter in group["params"]}
 
 
 def _largest(optimizer: Any) -> float:

@@ -142,6 +142,8 @@ def _found(path: str, function: str, tree: ast.AST, scope: ast.AST, shared: set[
                 read = _read(tree if whole else scope, target, best, lines, parents, assigned)
                 if _is_in_use(within, target, (node.lineno, *loops[:1]), parents):
                     continue
+                if _is_undone(node.orelse if branch is node.body else node.body, target):
+                    continue
                 if _is_taken_over(within, target, loops, lines):
                     continue
                 if read is not None and isinstance(statement, ast.stmt):
@@ -164,6 +166,16 @@ def _is_in_use(scope: ast.AST, target: ast.expr, lines: tuple[Any, ...], parents
     trained = any("optim" in ast.unparse(up.func) for up in users)
     attributes = [up.attr if isinstance(up := parents.get(one), ast.Attribute) else "" for one in reads]
     return above or trained or (bool(reads) and all(name in _OF_SHAPE for name in attributes))
+
+
+def _is_undone(other: list[ast.stmt], target: ast.expr) -> bool:
+    """Return True if the way past the branch writes other values to tensors: it undoes a worse trial."""
+    nodes = [node for one in other for node in source.walk(one)]
+    if any(isinstance(node, ast.expr) and _is_read_of(node, root(target)) for node in nodes):
+        return False  # the variable itself, which cannot undo anything
+    written = {place.attr for node in nodes for place, _ in stored(node) if isinstance(place, ast.Attribute)}
+    called = {node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    return "copy_" in called or "data" in written
 
 
 def looks_like_a_copy(value: ast.expr) -> bool:

@@ -102,7 +102,7 @@ def _chosen(block: list[ast.stmt]) -> Iterator[WeightsByTest]:
             later = block[at + 1 :]
             load = next((number for number, one in enumerate(later) if _loads(one, branch)), len(later))
             call = next(_again(later[load:], made, samples), None)
-            if call is not None and not _are_bound(loop, later, samples):
+            if call is not None and not _are_bound(loop, later, samples) and not _are_others(later[load:], made):
                 yield WeightsByTest(figure, min(samples), branch.test, call)
 
 
@@ -135,6 +135,17 @@ def _again(statements: list[ast.stmt], made: ast.Call, samples: frozenset[str]) 
             return
         if not isinstance(one, (ast.Assert, ast.If, *_INNER, *_LOOPS)):
             yield from (call for call in calls_in(one) if _name(call) == _name(made) and _samples(call) == samples)
+
+
+def _are_others(statements: list[ast.stmt], made: ast.Call) -> bool:
+    """Return True if the chosen weights are evaluated on samples of another name, that of no test and no training."""
+    known = {ast.unparse(one) for one in given_to(made)}
+    for call in (call for one in statements for call in calls_in(one) if _name(call) == _name(made)):
+        given = [ast.unparse(one) for one in given_to(call) if isinstance(one, ast.Name | ast.Attribute)]
+        others = [name for name in given if name not in known and words_of(name) & _OF_SAMPLES]
+        if others and not any(words_of(name) & (OTHER | TEST | _TESTS) for name in given):
+            return True
+    return False
 
 
 def _are_bound(loop: ast.stmt, later: list[ast.stmt], samples: frozenset[str]) -> bool:

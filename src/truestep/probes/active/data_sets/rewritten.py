@@ -103,9 +103,22 @@ def random_writes(code: CodeType, scope: ast.AST) -> Iterator[tuple[str, Site]]:
         line = getattr(first, "lineno", 0)
         given = name in code.co_varnames[: code.co_argcount]
         before = [value for value in made.get(name, []) if value.lineno < line]
+        if not given and not _is_read_behind(name, nodes, scope):
+            continue  # the change of the array is all that it is for: a state that moves on
         if (before or given) and all(map(_is_view, before)):
             places = (getattr(first, part) for part in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
             yield name, Site(code.co_filename, *places)
+
+
+def _is_read_behind(name: str, changes: list[ast.AST], scope: ast.AST) -> bool:
+    """Return True if a statement after the first one of some changes reads a variable for something else."""
+    changing = {id(part) for one in changes for part in ast.walk(one)}
+    line = min(getattr(one, "lineno", 0) for one in changes)
+    return any(
+        isinstance(node, ast.Name) and node.id == name and node.lineno >= line and id(node) not in changing
+        for node in source.walk(scope)
+        if isinstance(getattr(node, "ctx", None), ast.Load)
+    )
 
 
 def is_labelled(name: str, scope: ast.AST) -> bool:

@@ -268,7 +268,7 @@ class _Reader:
     def sums(self) -> Iterator[_Sum]:
         """Yield the sums with the derivative, unless these are cut on purpose."""
         for node in self._nodes:
-            if not _is_sum(node) or _is_sum(self._parents.get(id(node))) or self._is_cut(node):
+            if not _is_sum(node) or _is_sum(self._parents.get(id(node))) or self._is_measured(node):
                 continue
             read = [(one, self._factors(one)) for one in _operands(node)]
             beside = [one for one, factors in read if factors is None and "detach" not in ast.dump(one)]
@@ -282,10 +282,31 @@ class _Reader:
         while above is not None:
             if isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item"):
                 return True
+            if isinstance(above, ast.Call) and getattr(above.func, "id", "") in ("float", "print"):
+                return True
             if isinstance(above, ast.With) and any("no_grad" in ast.dump(item) for item in above.items):
                 return True
             above = self._parents.get(id(above))
         return False
+
+    def _is_measured(self, node: ast.AST) -> bool:
+        """Return True if a sum is only cut, also through variables: a number to watch, or weights of samples."""
+        names, waiting = set[str](), list[ast.AST]([node])
+        while waiting:
+            one = waiting.pop()
+            if self._is_cut(one):
+                continue
+            statement: ast.AST | None = one
+            while statement is not None and not isinstance(statement, ast.stmt):
+                statement = self._parents.get(id(statement))
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+            if not isinstance(target, ast.Name) or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+                return False
+            if target.id not in names:
+                names.add(target.id)
+                reads = (each for each in self._nodes if isinstance(each, ast.Name) and each.id == target.id)
+                waiting.extend(each for each in reads if isinstance(each.ctx, ast.Load))
+        return True
 
     def returns(self) -> Iterator[int | None]:
         """Yield the place of the derivative among returned values, None if it is the only one."""

@@ -3,6 +3,7 @@
 loss: the probe of losses
 classes: labels of the training
 counted_targets: padding in losses that the program weights by hand
+data_targets: targets that the source shows to be data
 followed_targets: targets with a gradient to the model, as in Q-learning
 label_counts: labels by class, and weights of classes
 label_values: values of targets

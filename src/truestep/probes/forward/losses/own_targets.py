@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import Site, TargetsMatched
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.data_targets import is_of_data
 from truestep.probes.forward.losses.label_values import is_transformed
 
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -39,6 +40,7 @@ class OwnTargets:
             target = target.detach()
             how = _how(kind, input.detach(), target)
             how = how if graph or how == "detach" else ""
+            how = "" if how in ("argmax", "threshold") and site is not None and is_of_data(site) else how
             varied = bool(how) and bool((target != target.reshape(-1)[0]).any())
         self._steps[key] = scene.sampling.step if how else -1
         labels = int(target.numel())

@@ -83,6 +83,8 @@ def _of_split(
             continue  # switched back and forth
         if f'"{name}"' in program.text or f"'{name}'" in program.text:
             continue  # by `setattr`, too
+        if _is_switched(name, split, program):
+            continue
         of_name.sort(key=lambda pair: pair[1].lineno)
         for other in split.parts:
             own = [node.lineno for one, node in of_name if owners[dotted(one.value)] in (other, "")]
@@ -101,6 +103,23 @@ def _of_split(
                     f"give `{dotted(last).split('.dataset.')[0]}` a separate data set with the same indices",
                     ((split.node, "the parts"), (loader.node, "the training reads this part")),
                 )
+
+
+def _is_switched(name: str, split: _Split, program: Program) -> bool:
+    """Return True if a method may switch an attribute: one of the file that assigns it, or one with such a name."""
+    for owner in source.walk(program.tree):
+        for method in owner.body if isinstance(owner, ast.ClassDef) else ():
+            if isinstance(method, ast.FunctionDef) and method.name != "__init__" and _assigns(method, f"self.{name}"):
+                return True
+    holders = {split.whole, *(f"{part}.dataset" for part in split.parts)}
+    called = (node.func for node in source.walk(program.tree) if isinstance(node, ast.Call))
+    methods = (one for one in called if isinstance(one, ast.Attribute) and dotted(one.value) in holders)
+    return any(_SWITCH.search(one.attr) or one.attr in ("eval", "test") for one in methods)
+
+
+def _assigns(function: ast.FunctionDef, name: str) -> bool:
+    statements = (one for one in source.walk(function) if isinstance(one, ast.Assign))
+    return any(dotted(target) == name for one in statements for target in one.targets)
 
 
 def _built(split: _Split, name: str, program: Program) -> ast.expr | None:
