@@ -56,6 +56,12 @@ def test_a_loss_that_stays_at_the_entropy_of_the_labels_is_reported():
     assert finding.primary.label == "1.39 at the end, 1.39 for guesses among 4 classes"
 
 
+def test_a_loss_that_falls_below_guesses_at_the_end_is_quiet():
+    falling = [1.47, 1.43, 1.42, 1.42, 1.45, 1.41, 1.42, 1.42, 1.41, 1.41, 1.41, 1.41, 1.3]
+    assert run(*[value for value in falling for _ in range(12)]) == []
+    assert len(run(*[value for value in (*falling[:-1], 1.36) for _ in range(12)])) == 1
+
+
 def test_a_short_run_is_a_suspicion():
     (finding,) = run(*[1.39] * 60, passes=3)
     assert finding.confidence is Confidence.LOW

@@ -84,8 +84,8 @@ class LossAtChance(Rule):
     Known false alarms
     ------------------
     Targets that are random on purpose, as in a measurement of speed, or that the inputs hardly determine, as returns
-    of shares. Runs that end while a deep network is still on its first plateau. Not reported: losses that are
-    multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are generated
+    of shares. Runs that end while a deep network is still on its first plateau. Not reported: losses that still fall
+    and are below that of guesses in the last read, losses that are multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are generated
     again for each step.
 
     References
@@ -139,6 +139,7 @@ class LossAtChance(Rule):
             return
         chances = _guesses(line.targets)
         part = len(line.values) // _PART
+        before = sum(line.values[-2 * part : -part]) / part
         values, chances = line.values[-part:], chances[-part:]
         chance, last = sum(chances) / part, sum(values) / part
         ((kind, loss),) = places
@@ -146,7 +147,8 @@ class LossAtChance(Rule):
         least = 0.0 if kind == _SQUARED else _LEAST_ENTROPY
         lowest = min(value / guess if guess else math.inf for value, guess in zip(values, chances, strict=True))
         swings = lowest < _LOWEST or last > _FARTHEST * chance  # it learns, and is thrown back
-        if chance <= least or last < near * chance or swings:
+        falls = last < before and values[-1] == min(line.values) and values[-1] < near * chances[-1]
+        if chance <= least or last < near * chance or swings or falls:
             return
         sure = steps >= _SURE_STEPS and passes >= _SURE_PASSES
         draft = self.report(
