@@ -85,8 +85,8 @@ class LossAtChance(Rule):
     ------------------
     Targets that are random on purpose, as in a measurement of speed, or that the inputs hardly determine, as returns
     of shares. Runs that end while a deep network is still on its first plateau. Not reported: losses that still fall
-    and are below that of guesses in the last read, losses that are multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are generated
-    again for each step.
+    and are below that of guesses in the last read, losses that are multiplied or weighted, written by hand or computed
+    at several lines, labels of one class, data that are generated again for each step.
 
     References
     ----------
