@@ -1,5 +1,6 @@
 """Rows before and after a shuffle in place."""
 
+import pickle
 import random
 
 import numpy as np
@@ -82,8 +83,10 @@ def test_the_first_calls_of_a_line_are_compared() -> None:
     assert len(shuffled(often)) == 20
 
 
-def test_the_functions_are_restored() -> None:
+def test_the_functions_are_pickled_by_name_and_restored() -> None:
     before = random.shuffle, np.random.shuffle
     with capture_events():
         assert random.shuffle is not before[0]
+        assert pickle.loads(pickle.dumps(random.shuffle)) is random.shuffle
+        assert pickle.loads(pickle.dumps(np.random.shuffle)) is np.random.shuffle
     assert (random.shuffle, np.random.shuffle) == before

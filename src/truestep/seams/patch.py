@@ -1,4 +1,4 @@
-"""Set attributes and restore them exactly: the only module that changes torch."""
+"""Set attributes and restore them exactly: the only module that changes torch, and `random`."""
 
 from __future__ import annotations
 

@@ -34,15 +34,15 @@ class ShuffleProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         self._calls: dict[int, int] = {}
         """Line to the number of its calls with a tensor or an array."""
-        main = sys.modules.get("__main__")
-        if getattr(main, "shuffle", None) is random.shuffle:  # imported by name, before torch
-            self._wrap(stack, main, "random.shuffle", views=True)
-        self._wrap(stack, random, "random.shuffle", views=True)
+        plain, main = random.shuffle, sys.modules.get("__main__")
+        wrapper = self._wrap(stack, random, "random.shuffle", views=True)
+        if getattr(main, "shuffle", None) is plain:  # imported by name, before torch
+            patch(stack, main, "shuffle", wrapper)
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             self._wrap(stack, numpy.random, "numpy.random.shuffle", views=False)
 
-    def _wrap(self, stack: ExitStack, owner: Any, name: str, *, views: bool) -> None:
+    def _wrap(self, stack: ExitStack, owner: Any, name: str, *, views: bool) -> Callable[..., Any]:
         scene, looks_like = self.scene, self._kind
 
         @functools.wraps(owner.shuffle)
@@ -54,7 +54,9 @@ class ShuffleProbe(Probe):
                 self.compare(x, before, name, kind)
             return result
 
+        shuffle.__module__, shuffle.__qualname__ = owner.__name__, "shuffle"  # by which it is pickled
         original: Callable[..., Any] = patch(stack, owner, "shuffle", shuffle)
+        return shuffle
 
     def _kind(self, x: Any, *, views: bool) -> str:
         """Return "tensor" or "array" for values with rows that are views; an empty string for anything else."""
