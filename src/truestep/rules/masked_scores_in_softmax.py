@@ -14,7 +14,7 @@ from truestep.rules._syntax.models import masks
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARE = 0.02
-_FORMS = {"fill": "`masked_fill`", "where": "`torch.where`", "product": "a product with a mask"}
+_FORMS = {"fill": "`masked_fill`", "where": "`torch.where`", "product": "a product with a mask", "put": "an assignment"}
 
 
 class MaskedScoresInSoftmax(Rule):
@@ -83,13 +83,15 @@ class MaskedScoresInSoftmax(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for site, reads in self._reads.items():
-            worst = max(reads, key=lambda read: read.share)
+            worst = max(reads, key=lambda read: (read.share >= _LEAST_SHARE and not read.at_random, read.share))
             if worst.share >= _LEAST_SHARE:
                 self._found(site, worst, reads, run)
 
     def _found(self, site: Site | None, worst: MaskedScoresRead, reads: list[MaskedScoresRead], run: Progress) -> None:
         files = dict.fromkeys((*(() if site is None else (site.path,)), *worst.files))
         places = list(_places(files, product=worst.form == "product"))
+        if worst.at_random and not places:
+            return  # a dropout by hand, unless the program calls it a mask
         alone = places[0] if len(places) == 1 else None
         draft = self.report(
             site if alone is None else alone[0],
