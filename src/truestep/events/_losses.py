@@ -256,7 +256,7 @@ class MaskedScoresRead(Event):
     log: bool = False
     """Whether it is a log-softmax."""
     at_random: bool = False
-    """Whether each position of the mask looks like chosen by itself, as by a dropout, and not as in a read before."""
+    """Whether the positions of the mask look independent of each other, as those of a dropout, and are new."""
     files: tuple[str, ...] = ()
     """Files of the program, if the share is not 0."""
 

@@ -47,7 +47,7 @@ def is_by_value(shares: Any, masked: Any, rows: Any, along: int, *, zero: bool) 
 
 
 def is_at_random(mask: Any) -> bool:
-    """Return True if each position of a mask looks like chosen by itself, as by a dropout.
+    """Return True if the positions of a mask look independent of each other, as those of a dropout.
 
     Neighbours, and positions opposite to each other, are then equal about as often as by chance. Those of padding,
     of later positions and of the edges of most graphs are equal more often.

@@ -32,7 +32,7 @@ _SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
 _SCALINGS = ("DivBackward0", PRODUCT)
 _AFTER = ("NativeDropoutBackward0", "AddBackward0", "DivBackward0", EXP)
 """Operations that leave each weight where it is: dropout, a small number that is added, a quotient with a sum, and
-what makes a weight of its logarithm.
+an exponential of logarithms.
 """
 _MOST_NODES = 5_000
 _MOST_SOFTMAXES = 4
@@ -65,7 +65,7 @@ class _Softmax(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What a softmax gives to masked positions."""
+    """The weight of the masked positions of a softmax, and their mask."""
 
     chosen: bool
     """Whether the mask does not look like one of a dropout."""
@@ -106,7 +106,7 @@ class MaskedScores:
             )
 
     def _read(self, one: _Softmax, met: set[tuple[int, ...]]) -> _Read | None:
-        """Return what a softmax gives to masked positions."""
+        """Return the weight that a softmax gives to masked positions."""
         torch, node = self.scene.torch, one.node
         log = str(node.name()) == _LOG_SOFTMAX
         shares = saved(node, "result")
