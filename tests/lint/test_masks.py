@@ -62,6 +62,8 @@ def test_masks_of_zero_are_found(lines: str) -> None:
         "keep = torch.rand_like(scores) < 0.9; weights = F.softmax(scores.masked_fill(keep, 0.0), dim=-1)",
         "weights = F.softmax(scores.masked_fill(torch.eye(9).bool(), 0.0), dim=-1)",
         "weights = F.softmax(scores + mask, dim=-1)",
+        "mask = mask.unsqueeze(-1); weights = F.softmax(scores * mask, dim=-1)",
+        "weights = F.softmax(self.weight * mask, dim=-1)",
         "weights = F.softmax(torch.where(scores > 0, scores, 0.0), dim=-1)",
         "mask = torch.zeros(9, 9).masked_fill(mask == 0, float('-inf')); weights = F.softmax(scores + mask, dim=-1)",
     ],

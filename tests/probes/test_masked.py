@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from truestep.events import MaskedScoresRead
+from truestep.probes.backward.loss_terms.mask_signs import is_at_random
 from truestep.testing import capture_events
 
 Tensor = torch.Tensor
@@ -69,11 +70,43 @@ def small(scores: Tensor) -> Tensor:
     return scores.masked_fill(LATER, -1.0).softmax(-1)
 
 
+def assigned(scores: Tensor) -> Tensor:
+    scores = scores.clone()
+    scores[LATER.expand_as(scores)] = 0
+    return scores.softmax(-1)
+
+
+def assigned_in_columns(scores: Tensor) -> Tensor:
+    scores = scores.clone()
+    scores[:, LATER] = 0.0
+    return scores.softmax(-1)
+
+
+def of_heads(scores: Tensor) -> Tensor:
+    several = scores.unsqueeze(1).expand(-1, 2, -1, -1).masked_fill(PADDING[:, None, None], 0.0)
+    weights = several.reshape(-1, PLACES, PLACES).softmax(-1)
+    return weights.view(ROWS, 2, PLACES, PLACES).mean(1)
+
+
+def turned(scores: Tensor) -> Tensor:
+    return (scores * (~PADDING[:, :, None]).float()).transpose(1, 2).softmax(-1)
+
+
+def spread(scores: Tensor) -> Tensor:
+    return (scores * (~PADDING[:, None]).float()).unsqueeze(1).expand(-1, 2, -1, -1).softmax(-1).mean(1)
+
+
+def number_first(scores: Tensor) -> Tensor:
+    return torch.softmax(torch.tensor(0.5) * scores.masked_fill(LATER, 0), -1)
+
+
 @pytest.mark.parametrize(
     ("form", "name"),
     [
         (masked, "fill"), (scaled, "fill"), (in_place, "fill"), (chosen, "where"), (multiplied, "product"),
-        (of_logarithms, "fill"), (with_dropout, "fill"), (small, "fill"),
+        (of_logarithms, "fill"), (with_dropout, "fill"), (small, "fill"), (assigned, "put"),
+        (assigned_in_columns, "put"), (of_heads, "fill"), (turned, "product"), (spread, "product"),
+        (number_first, "fill"),
     ],
 )  # fmt: skip
 def test_scores_of_zero_have_a_weight(form: Callable[[Tensor], Tensor], name: str) -> None:
@@ -81,6 +114,36 @@ def test_scores_of_zero_have_a_weight(form: Callable[[Tensor], Tensor], name: st
     assert 0.1 < first.share < 0.9
     assert first.form == second.form == name
     assert first.log is (form is of_logarithms)
+    assert not first.at_random
+    assert not second.at_random
+
+
+def test_a_mask_without_a_structure_is_one_of_chance_until_it_comes_again() -> None:
+    generator = torch.Generator().manual_seed(0)
+    fixed = torch.rand(PLACES, PLACES, generator=generator) < 0.3
+
+    def dropped(scores: Tensor) -> Tensor:
+        return scores.masked_fill(torch.rand(scores.shape, generator=generator) < 0.3, 0.0).softmax(-1)
+
+    assert [one.at_random for one in read(dropped)] == [True, True]
+    assert [one.at_random for one in read(lambda scores: scores.masked_fill(fixed, 0.0).softmax(-1))] == [True, False]
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, LENGTHS.sort().values, torch.full((ROWS,), 6)])
+def test_padding_is_not_of_chance(lengths: Tensor) -> None:
+    keep = torch.arange(2 * PLACES) < 2 * lengths.repeat(2)[:, None]
+    assert not is_at_random(keep)
+    edges = torch.rand(20, 20, generator=torch.Generator().manual_seed(0)) < 0.2
+    assert is_at_random(edges)
+    assert not is_at_random(edges | edges.T)
+    assert not is_at_random(edges | torch.eye(20, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("shape", [(8, 8), (16, 7, 7), (4, 1, 9, 9), (3, 2, 5, 5), (100,)])
+def test_dropouts_are_of_chance(share: float, shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    assert all(is_at_random(torch.rand(shape, generator=generator) < share) for _ in range(20))
 
 
 def test_padding_of_places_has_a_weight() -> None:
@@ -135,12 +198,111 @@ def gated(scores: Tensor) -> Tensor:
     return (scores * torch.linspace(0, 1, PLACES)).softmax(-1)
 
 
+def cleared(scores: Tensor) -> Tensor:
+    weights = scores.masked_fill(LATER, 0.0).softmax(-1).clone()
+    weights[LATER.expand_as(weights)] = 0
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def with_a_small_number(scores: Tensor) -> Tensor:
+    keep = (~LATER).float()
+    weights = ((scores * keep).softmax(-1) + 1e-8) * keep
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def divided_before(scores: Tensor) -> Tensor:
+    keep = (~LATER).float()
+    weights = (scores * keep).softmax(-1)
+    return weights / (weights * 1.0).sum(-1, keepdim=True) * keep
+
+
+def turned_back(scores: Tensor) -> Tensor:
+    weights = (scores.transpose(1, 2) * (~PADDING[:, :, None]).float()).softmax(1).permute(0, 2, 1)
+    return weights.unsqueeze(1).reshape(ROWS, PLACES, PLACES) * (~PADDING[:, None]).float()
+
+
+def by_a_sum(scores: Tensor) -> Tensor:
+    keep = (~PADDING).float()
+    weights = torch.einsum("bqk,bk->bqk", (scores * keep[:, None]).softmax(-1), keep)
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def of_quotients(scores: Tensor) -> Tensor:
+    keep = (~PADDING).float()
+    weights = (scores * keep[:, None]).softmax(-1)
+    return weights @ torch.diag_embed(keep) / (weights @ keep[..., None])
+
+
+def of_quotients_turned(scores: Tensor) -> Tensor:
+    keep = (~PADDING).float()
+    weights = (scores * keep[:, None]).softmax(-1).transpose(1, 2)
+    return (torch.diag_embed(keep) @ weights / (keep[:, None] @ weights)).transpose(1, 2)
+
+
+def exponentials(scores: Tensor) -> Tensor:
+    keep = (~LATER).float()
+    weights = (scores * keep).log_softmax(-1).exp() * keep
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def learned(scores: Tensor) -> Tensor:
+    return scores.masked_fill(LATER, torch.nn.Parameter(torch.zeros(()))).softmax(-1)
+
+
+def pruned(scores: Tensor) -> Tensor:
+    weights = torch.nn.Parameter(torch.randn(PLACES, PLACES))
+    return scores.softmax(-1) @ (weights * (~LATER).float()).softmax(-1)
+
+
+def copies(scores: Tensor) -> Tensor:
+    return torch.where(LATER, scores.detach(), scores).softmax(-1)
+
+
+def high(scores: Tensor) -> Tensor:
+    bound = scores.std().item()
+    return scores.masked_fill(scores > bound, bound).softmax(-1)
+
+
+def high_assigned(scores: Tensor) -> Tensor:
+    bound, scores = scores.std().item(), scores.clone()
+    scores[scores > bound] = bound
+    return scores.softmax(-1)
+
+
+def low(scores: Tensor) -> Tensor:
+    bound = -scores.std().item()
+    return torch.where(scores < bound, bound, scores).softmax(-1)
+
+
+def band(scores: Tensor) -> Tensor:
+    return scores.masked_fill(scores.abs() < scores.std() / 3, 0.0).softmax(-1)
+
+
+def band_of_a_product(scores: Tensor) -> Tensor:
+    return (scores * (scores.abs() > scores.std() / 2)).softmax(-1)
+
+
 @pytest.mark.parametrize(
     "form",
-    [renormalised, masked_behind, whole_rows, after_infinity, no_numbers, limited, diagonal, added, gated],
-)
+    [
+        renormalised, masked_behind, whole_rows, after_infinity, no_numbers, limited, diagonal, added, gated, cleared,
+        with_a_small_number, divided_before, turned_back, by_a_sum, of_quotients, of_quotients_turned, exponentials,
+        learned, pruned, copies, high, high_assigned, low, band, band_of_a_product,
+    ],
+)  # fmt: skip
 def test_masks_that_leave_out_or_are_none_are_not_read(form: Callable[[Tensor], Tensor]) -> None:
     assert read(form) == []
+
+
+def test_distances_below_zero_are_no_limit() -> None:
+    first, _ = read(lambda scores: (-(scores - 9).abs() * (~LATER).float()).softmax(-1))
+    assert first.share > 0.5
+
+
+def test_targets_of_zero_do_not_mask_logarithms() -> None:
+    target = torch.rand(ROWS, PLACES, PLACES, generator=torch.Generator().manual_seed(0)) * ~LATER
+    first, _ = read(lambda scores: (scores * (~LATER).float()).log_softmax(-1) * target)
+    assert first.log
 
 
 def test_the_first_three_losses_of_a_line_are_read() -> None:

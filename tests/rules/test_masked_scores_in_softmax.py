@@ -16,8 +16,8 @@ class Attention(torch.nn.Module):
 """
 
 
-def run(*shares, form="fill", log=False, files=()):
-    reads = [MaskedScoresRead(site=LINE, share=share, form=form, log=log, files=files) for share in shares]
+def run(*shares, **others):
+    reads = [MaskedScoresRead(site=LINE, share=share, **others) for share in shares]
     return [*reads, RunEnded(how="finished")]
 
 
@@ -41,9 +41,22 @@ def test_the_place_of_the_mask_is_found_if_it_is_the_only_one(tmp_path):
 
 
 def test_logarithms_and_choices_have_medium_confidence():
-    for other in ({"log": True}, {"form": "where"}):
+    for other in ({"log": True}, {"form": "where"}, {"form": "put"}):
         (finding,) = judge(MaskedScoresInSoftmax, run(0.3, **other))
         assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_mask_as_of_a_dropout_is_found_if_the_program_calls_it_a_mask(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    files = (str(path),)
+    assert judge(MaskedScoresInSoftmax, run(0.3, 0.3, at_random=True)) == []
+    assert judge(MaskedScoresInSoftmax, run(0.3, 0.3, at_random=True, form="put", files=files)) == []
+    (finding,) = judge(MaskedScoresInSoftmax, run(0.3, 0.3, at_random=True, files=files))
+    assert finding.primary.site.line == 7
+    again = [MaskedScoresRead(site=LINE, share=0.1), *run(0.3, at_random=True)]
+    (finding,) = judge(MaskedScoresInSoftmax, again)
+    assert "10%" in finding.message
 
 
 def test_weights_of_almost_zero_are_clear():

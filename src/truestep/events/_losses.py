@@ -250,9 +250,13 @@ class MaskedScoresRead(Event):
     share: float = 0.0
     """Weight of the masked positions, a mean over rows that have both kinds, from 0 to 1."""
     form: str = "fill"
-    """Operation that set the masked scores: "fill" for ``masked_fill``, "where", or "product" with zeros and ones."""
+    """What set the masked scores: "fill" for ``masked_fill``, "where", "product" with zeros and ones, or "put" for an
+    assignment to ``scores[mask]``.
+    """
     log: bool = False
     """Whether it is a log-softmax."""
+    at_random: bool = False
+    """Whether the positions of the mask look independent of each other, as those of a dropout, and are new."""
     files: tuple[str, ...] = ()
     """Files of the program, if the share is not 0."""
 

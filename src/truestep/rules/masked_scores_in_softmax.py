@@ -14,7 +14,7 @@ from truestep.rules._syntax.models import masks
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARE = 0.02
-_FORMS = {"fill": "`masked_fill`", "where": "`torch.where`", "product": "a product with a mask"}
+_FORMS = {"fill": "`masked_fill`", "where": "`torch.where`", "product": "a product with a mask", "put": "an assignment"}
 
 
 class MaskedScoresInSoftmax(Rule):
@@ -22,9 +22,10 @@ class MaskedScoresInSoftmax(Rule):
 
     What it does
     ------------
-    Finds softmaxes on the tapes of the first losses with a mask right before them: ``masked_fill``, ``torch.where`` or
-    a product with zeros and ones. Reads the weights that they gave to the masked positions. Reports them if these
-    are at least 2 % on average in rows that have both masked positions and others.
+    Finds softmaxes on the tapes of the first losses with a mask right before them, or behind views and copies only:
+    ``masked_fill``, ``torch.where``, an assignment to ``scores[mask]`` or a product with zeros and ones. Reads the
+    weights that they gave to the masked positions. Reports them if these are at least 2 % on average in rows that
+    have both masked positions and others.
 
     Why it matters
     --------------
@@ -47,10 +48,15 @@ class MaskedScoresInSoftmax(Rule):
 
     Known false alarms
     ------------------
-    Scores that are limited by their values, such as the largest ones of a row, if the rest is meant to keep
-    a weight. Not reported: rows without or with only masked positions, a single masked position in each row, as the
-    diagonal of a table of pairs, limits from below, and weights that are multiplied by the mask again behind the
-    softmax.
+    Scores that are selected by their values, such as the largest ones of a row, if the rest is meant to keep
+    a weight. Not reported:
+
+    - rows without or with only masked positions, and about one masked position in each row, as the diagonal of
+      a table of pairs
+    - limits from below or above, and small scores set to zero, as the other scores show
+    - weights that are multiplied by the mask again behind the softmax, or by values of zero
+    - masked scores that are learned, copies without a gradient, and parameters times a mask, which are pruned
+    - masks that look like those of a dropout and are another one at each step, unless the program calls them a mask
 
     References
     ----------
@@ -83,13 +89,15 @@ class MaskedScoresInSoftmax(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for site, reads in self._reads.items():
-            worst = max(reads, key=lambda read: read.share)
+            worst = max(reads, key=lambda read: (read.share >= _LEAST_SHARE and not read.at_random, read.share))
             if worst.share >= _LEAST_SHARE:
                 self._found(site, worst, reads, run)
 
     def _found(self, site: Site | None, worst: MaskedScoresRead, reads: list[MaskedScoresRead], run: Progress) -> None:
         files = dict.fromkeys((*(() if site is None else (site.path,)), *worst.files))
-        places = list(_places(files, product=worst.form == "product"))
+        places = [] if worst.form == "put" else list(_places(files, product=worst.form == "product"))
+        if worst.at_random and not places:
+            return  # a dropout by hand, unless the program calls it a mask
         alone = places[0] if len(places) == 1 else None
         draft = self.report(
             site if alone is None else alone[0],
@@ -100,7 +108,7 @@ class MaskedScoresInSoftmax(Rule):
             else alone[1].label,
             related=() if alone is None else (Mark(site, "differentiates the result"),),
             help='set masked scores to `float("-inf")` before the softmax',
-            confidence=Confidence.MEDIUM if worst.log or worst.form == "where" else Confidence.HIGH,
+            confidence=Confidence.MEDIUM if worst.log or worst.form in ("where", "put") else Confidence.HIGH,
             unit="sampled steps",
             key=site,
         )

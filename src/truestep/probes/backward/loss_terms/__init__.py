@@ -8,5 +8,7 @@ divergence: weight of the KL divergence of a variational autoencoder
 discrete_terms: terms from choices, such as an argmax, in functions of the file
 squashed: logarithms of a sigmoid of a sigmoid
 masked: weights that a softmax gives to masked scores
+mask_forms: operations that replace positions, and these behind views
+mask_signs: positions that were chosen by values or by chance, not by a mask
 overlaps: quotients of two sums of scores, such as dice
 """

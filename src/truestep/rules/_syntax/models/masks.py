@@ -114,7 +114,8 @@ def _product(node: ast.BinOp, context: Context, order: int, program: Program) ->
     for factor, scores in ((node.right, node.left), (node.left, node.right)):
         name = dotted(factor).rpartition(".")[2].lower()
         made = ast.unparse(program.values.origin(factor, context, order)[0])
-        if re.search(r"mask|tril|\badj", name) and not _OF_VALUES.search(made) and not _is_masked_before(scores):
+        other = _OF_VALUES.search(made) or _ROWS.search(made) or _is_masked_before(scores) or _is_weight(scores)
+        if re.search(r"mask|tril|\badj", name) and not other:
             return _Filled(node, factor, "a product with the mask", Confidence.MEDIUM)
     return None
 
@@ -123,6 +124,11 @@ def _is_masked_before(scores: ast.expr) -> bool:
     """Return True if scores are sums, such as those with a mask of minus infinities, or filled before."""
     sums = isinstance(scores, ast.BinOp) and isinstance(scores.op, ast.Add | ast.Sub)
     return sums or "masked_fill" in ast.unparse(scores)
+
+
+def _is_weight(scores: ast.expr) -> bool:
+    """Return True if scores are a weight of the model, which a mask prunes."""
+    return dotted(scores).rpartition(".")[2] in ("weight", "weight_orig")
 
 
 def _is_used_again(mask: ast.expr, call: Call, program: Program) -> bool:
