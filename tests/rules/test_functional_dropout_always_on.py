@@ -115,6 +115,15 @@ def test_a_run_that_was_cut_short_is_not_judged():
     assert judge(FunctionalDropoutAlwaysOn, [*MET, *TRAIN, *PASS], ended="interrupted") == []
 
 
+def test_one_evaluation_with_dropout_is_not_clear():
+    rule, run = FunctionalDropoutAlwaysOn(), Progress()
+    for event in [*MET, *TRAIN * 3, WHOLE, RunEnded(how="finished")]:
+        run.note(event)
+        rule.observe(event, run)
+    assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
+    assert rule.verdict(run).reason == "dropout in an evaluation may be on purpose"
+
+
 def test_a_run_without_an_evaluation_is_not_observed():
     run = Progress(met={ModelCalled, BackwardEnded})
     run.note(RunEnded(how="finished"))

@@ -147,7 +147,10 @@ class FunctionalDropoutAlwaysOn(Rule):
         self._evaluated = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._evaluated else "no call of a trained model in eval mode")
+        unread = "" if self._evaluated else "no call of a trained model in eval mode"
+        return (
+            super().unobserved(run) or unread or ("dropout in an evaluation may be on purpose" if self._sites else "")
+        )
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
