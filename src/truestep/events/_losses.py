@@ -250,9 +250,8 @@ class MaskedScoresRead(Event):
     share: float = 0.0
     """Weight of the masked positions, a mean over rows that have both kinds, from 0 to 1."""
     form: str = "fill"
-    """What set the masked scores: "fill" for ``masked_fill``, "where", "product" with zeros and ones, or "put" for an
-    assignment to ``scores[mask]``.
-    """
+    """Operation that set the masked scores: "fill" for ``masked_fill``, "where", "product" with zeros and ones, or
+    "put" for an assignment to ``scores[mask]``."""
     log: bool = False
     """Whether it is a log-softmax."""
     at_random: bool = False

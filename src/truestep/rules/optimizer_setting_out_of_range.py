@@ -52,7 +52,7 @@ class OptimizerSettingOutOfRange(Rule):
     id = "optimizer-setting-out-of-range"
     since = "0.1"
     severity = Severity.ERROR
-    account = "rates"
+    account = "rate"
     watches = (OptimizerBuilt,)
     needs = (OptimizerBuilt,)
     explains = ("update-exceeds-weights", "loss-at-chance")

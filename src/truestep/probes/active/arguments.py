@@ -171,7 +171,7 @@ def _is_triangular(value: Any, torch: Any) -> bool:
 def _is_read(path: Path, module: Any) -> bool:
     """Return True if `forward` names the argument itself: some models take one only for a common signature.
 
-    What it reads in a branch of an option that is off does not count: the program chose a model without it.
+    A read in a branch of an option that is off does not count: the program chose a model without it.
     """
     forward = getattr(type(module), "forward", None)
     if not isinstance(forward, FunctionType) or len(path) != _DIRECT:  # a batch can hold more than a model uses

@@ -1,7 +1,7 @@
 """Shuffles of tensors and arrays in place. Seams: ``random.shuffle`` and ``numpy.random.shuffle``.
 
 Both exchange elements with ``x[i], x[j] = x[j], x[i]``. A row of a tensor or of an array is a view, and not a copy: the
-first assignment overwrites one of the two, and the second one copies it back. NumPy exchanges rows of its own arrays
+first assignment overwrites one of the two, and the second one copies it back. NumPy exchanges rows of arrays
 in another way, which loses nothing.
 """
 

@@ -3,10 +3,9 @@
 - `batches`: figures that are added up wrongly over the batches of an evaluation.
 - `decisions`: areas under a curve of decisions.
 - `figures`: figures with a wrong formula.
+- `formulas`: perplexities in another base than their loss, overlaps of boxes without a limit at zero.
 - `loaders`: loaders and samplers.
-- `overlaps`: overlaps of boxes without a limit at zero.
 - `parts`: transforms that are assigned through a part of a split.
-- `perplexities`: perplexities in another base than their loss.
 - `results`: results and metrics that are dropped, overwritten or wrong.
 - `roles`: predictions, labels, and figures with a name.
 - `scaling`: features that are scaled with statistics of the evaluation data.

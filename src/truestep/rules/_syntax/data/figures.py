@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from truestep.rules._syntax.data.decisions import CONVERTED, is_called_on_module, ranked_by_decisions
-from truestep.rules._syntax.data.overlaps import unlimited_overlaps
-from truestep.rules._syntax.data.perplexities import powers_of_two
+from truestep.rules._syntax.data.formulas import powers_of_two, unlimited_overlaps
 from truestep.rules._syntax.data.roles import Figure, figures, predicted, texts_in
 from truestep.syntax import Program, Suspicion, dotted, names_in
 
