@@ -1,4 +1,4 @@
-"""Perplexities that are a power of two of a loss in nats, and overlaps of boxes without a limit at zero, from the syntax."""
+"""Perplexities that are a power of two of a loss in nats, and overlaps of boxes without a limit, from the syntax."""
 
 from __future__ import annotations
 
