@@ -69,8 +69,11 @@ class ModuleProbe(Probe):
 
     @sees
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
-        if self.scene.depth.inside and self.scene.active:
+        if not self.scene.active:
+            return
+        if self.scene.depth.inside:
             self._inside.created.add(module)
+        self._models.unwritten.registered(module, name, parameter)
 
     # --- the seam ----------------------------------------------------------------------------------------------
 
