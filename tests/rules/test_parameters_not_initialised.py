@@ -130,9 +130,7 @@ def test_values_that_were_not_compared_are_found_without_any_initialisation(tmp_
         {"init": "glorot(self.weight)"},
         {"init": "glorot(1.0, self.weight)"},
         {"init": "for p in self.parameters():\n            glorot(p)"},
-        {
-            "other": "def fill(net):\n    for x in net.state_dict().values():\n        np.copyto(x.numpy(), draw(x.shape))"
-        },
+        {"other": "def fill(net):\n    for x in net.state_dict().values():\n        np.copyto(x.numpy(), made)"},
     ],
 )
 def test_helpers_of_other_files_may_write_in_the_source(parts):

@@ -66,6 +66,7 @@ class ModuleProbe(Probe):
             return
         hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
         stack.callback(hook.remove)
+        stack.callback(self._models.unwritten.forget)
 
     @sees
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:

@@ -55,6 +55,10 @@ class Unwritten:
             self._first[parameter] = values
             self._known.add((*key, *values))
 
+    def forget(self) -> None:
+        """Forget the parameters: a session that is over leaves no reference to the program's tensors."""
+        self._first.clear()
+
     def tell(self, module: Any, model: int, site: Site | None) -> None:
         """Emit the parameters of a model with a version of zero that its own classes may have made of memory."""
         scene, told = self._scene, 0
