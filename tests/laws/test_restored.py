@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing.process
+import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.utils.clip_grad
@@ -54,6 +56,8 @@ OWNERS: dict[str, Any] = {
     "jit": torch.jit,
     "ScriptModule": torch.jit.ScriptModule,
     "RecursiveScriptModule": torch.jit.RecursiveScriptModule,
+    "random": random,
+    "numpy.random": np.random,
 }
 OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloader._BaseDataLoaderIter.__subclasses__()}
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter

@@ -96,5 +96,5 @@ def is_written(name: str, texts: Iterable[str]) -> bool:
 
 
 def may_write_all(texts: Iterable[str]) -> bool:
-    """Return True if one of these files may write to parameters in general, by whatever names."""
+    """Return True if one of these files may write to parameters of any name."""
     return any(_OF_ALL.search(_NO_WRITES.sub("", text)) for text in texts)
