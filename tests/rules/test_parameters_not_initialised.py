@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from truestep.events import ParameterUnwritten, Site
-from truestep.findings import Outcome
+from truestep.findings import Confidence, Outcome
 from truestep.lint import lint
 from truestep.rules import Progress
 from truestep.rules.parameters_not_initialised import ParametersNotInitialised
@@ -35,9 +35,15 @@ def text(made=EMPTY, init="pass", other=""):
     return CLASS.format(made=made, init=init, other=other)
 
 
-def met(path, *, name="weight", files=()):
+def met(path, *, name="weight", files=(), compared=True):
     return ParameterUnwritten(
-        model=1, layer="0", name=name, owners=(("Layer", str(path)),), files=tuple(map(str, files)), site=CALL
+        model=1,
+        layer="0",
+        name=name,
+        owners=(("Layer", str(path)),),
+        files=tuple(map(str, files)),
+        compared=compared,
+        site=CALL,
     )
 
 
@@ -70,7 +76,12 @@ def test_memory_is_found_in_a_run_and_in_the_source(tmp_path, made):
         {"init": "nn.init.xavier_uniform(self.weight)"},
         {"other": "def scale(model):\n    model[0].weight.data.mul_(0.5)"},
         {"other": "def fill(model):\n    for p in model.parameters():\n        p.data = torch.randn_like(p)"},
+        {"other": "def fill(model):\n    for p in model.parameters():\n        p.data += torch.randn_like(p)"},
+        {"other": "def fill(model):\n    for p in model.parameters():\n        nn.init.normal_(p.data)"},
+        {"other": "def fill(parameters):\n    for p in parameters:\n        p.detach().numpy()[...] = draw(p.shape)"},
         {"other": "net = torch.load('model.pt')"},
+        {"other": "net = pickle.loads(state)"},
+        {"other": "def predict(net, made, x):\n    return torch.func.functional_call(net, made, (x,))"},
         {"made": "nn.Parameter(torch.randn(outputs, inputs))"},
         {"made": "nn.Parameter(torch.empty(outputs, inputs).normal_(0, 0.1))"},
         {"made": "nn.Parameter(nn.init.orthogonal_(torch.empty(outputs, inputs)))"},
@@ -94,6 +105,48 @@ def test_values_that_are_written_are_quiet(tmp_path, parts):
 def test_writes_to_all_parameters_are_counted_by_a_run_and_may_be_any_in_the_source(tmp_path, other):
     assert len(judged(tmp_path, other=other)) == 1
     assert list(lint(text(other=other))) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        ("def fill(model):\n    for p in model.parameters():\n        nn.init.normal_(p)", 0),
+        ("def fill(module):\n    module.apply(weights)", 0),
+        ("model.load_state_dict(state, assign=True)", 0),
+        ("def step(model):\n    model.requires_grad_(True)\n    nn.utils.clip_grad_norm_(model, 1.0)", 1),
+        ("def train(model):\n    model.train()", 1),
+    ],
+)
+def test_values_that_were_not_compared_are_found_without_any_initialisation(tmp_path, other, count):
+    path = tmp_path / "layer.py"
+    path.write_text(text(other=other))
+    assert len(judge(ParametersNotInitialised, [met(path, compared=False)])) == count
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"init": "glorot(self)"},
+        {"init": "glorot(self.weight)"},
+        {"init": "glorot(1.0, self.weight)"},
+        {"init": "for p in self.parameters():\n            glorot(p)"},
+        {"other": "def fill(net):\n    for x in net.state_dict().values():\n        np.copyto(x.numpy(), made)"},
+    ],
+)
+def test_helpers_of_other_files_may_write_in_the_source(parts):
+    assert list(lint(text(**parts))) == []
+
+
+def test_a_base_of_another_file_may_write_in_the_source():
+    source = text().replace("class Layer(nn.Module)", "class Layer(Base)")
+    assert list(lint("from layers import Base\n" + source)) == []
+    assert len(list(lint("class Base(nn.Module):\n    pass\n" + source))) == 1
+
+
+def test_a_file_that_does_not_train_is_less_sure():
+    (alone,) = lint(text())
+    (trains,) = lint(text(other="def train(loss):\n    loss.backward()"))
+    assert (alone.confidence, trains.confidence) == (Confidence.LOW, Confidence.HIGH)
 
 
 def test_another_file_may_write_to_it(tmp_path):
@@ -123,6 +176,93 @@ def unwritten(layer):
     with capture_events() as events:
         layer(torch.ones(2, 3)).sum().backward()
     return [(event.layer, event.name) for event in events if isinstance(event, ParameterUnwritten)]
+
+
+MEMORY = torch.arange(9.0).reshape(3, 3)
+
+
+class Memory(nn.Module):
+    """A layer with a weight of known memory and a version of zero."""
+
+    def __init__(self, values=MEMORY):
+        super().__init__()
+        self.weight = nn.Parameter(values.data.clone())
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+class Late(nn.Module):
+    """A layer that gets its shape from its first input; this file says `empty`."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.UninitializedParameter()
+
+    def forward(self, x):
+        self.weight.materialize((3, 3))
+        with torch.no_grad():
+            self.weight.fill_(1.0)
+        return x @ self.weight
+
+
+def test_a_parameter_without_a_shape_has_no_values_yet():
+    assert unwritten(nn.Sequential(nn.Linear(3, 3), Late())) == []
+
+
+def as_is(layer):
+    return layer
+
+
+def by_numpy(layer):
+    layer.weight.detach().numpy()[...] = 0.5
+    return layer
+
+
+def by_data(layer):
+    layer.weight.data.normal_()
+    return layer
+
+
+def by_vector(layer):
+    nn.utils.vector_to_parameters(torch.linspace(0, 1, 9), layer.parameters())
+    return layer
+
+
+def copied_before(layer):
+    return copy.deepcopy(layer)
+
+
+def copied_after(layer):
+    nn.init.eye_(layer.weight)
+    return copy.deepcopy(layer)
+
+
+def assigned(layer):
+    layer.load_state_dict({"weight": torch.linspace(0, 1, 9).view(3, 3)}, assign=True)
+    return layer
+
+
+def replaced(layer):
+    layer._parameters["weight"] = nn.Parameter(torch.linspace(0, 1, 9).view(3, 3))
+    return layer
+
+
+def zero(layer):
+    return Memory(torch.zeros(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "compared"),
+    [
+        (as_is, [True]), (by_numpy, []), (by_data, []), (by_vector, []), (copied_before, [True]),
+        (copied_after, []), (assigned, []), (replaced, []), (zero, [False]),
+    ],
+)  # fmt: skip
+def test_values_are_compared_with_those_of_the_registration(change, compared):
+    with capture_events() as events:
+        change(Memory())(torch.ones(2, 3)).sum().backward()
+    assert [event.compared for event in events if isinstance(event, ParameterUnwritten)] == compared
 
 
 def test_versions_of_parameters_are_read_at_the_first_call():

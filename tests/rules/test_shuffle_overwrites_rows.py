@@ -43,6 +43,7 @@ def found(lines):
     [
         "order = torch.arange(9)\nrandom.shuffle(order)",
         "data = torch.cat([a, b])\nshuffle(data)",
+        "rows = np.hstack([x, y[:, None]])\nrandom.shuffle(rows)",
         "def f(x, y):\n    rows = np.column_stack([x, y])\n    random.shuffle(rows)\n    return rows",
         "x = torch.tensor([1, 2])\nnp.random.shuffle(x)",
     ],
@@ -57,6 +58,8 @@ def test_shuffles_of_tensors_and_tables_are_found_in_the_source(lines):
         "order = list(range(9))\nrandom.shuffle(order)",
         "order = torch.arange(9).tolist()\nrandom.shuffle(order)",
         "order = np.arange(9)\nrandom.shuffle(order)",
+        "order = np.hstack([first, second])\nrandom.shuffle(order)",
+        "order = np.hstack([x, y])\nrandom.shuffle(order)",
         "rows = np.column_stack([x, y])\nnp.random.shuffle(rows)",
         "random.shuffle(files)",
         "parts = torch.split(x, 3)\nparts = list(parts)\nrandom.shuffle(parts)",

@@ -348,6 +348,9 @@ class ParameterUnwritten(Event):
     """Names of its classes that belong to the program, each with its file."""
     files: tuple[str, ...] = ()
     """Files of the program."""
+    compared: bool = True
+    """Some values were read when the layer registered it, and are the same. False for models that were built unseen,
+    and for equal values: memory is often zero, and so are parameters that are set to zero."""
     site: Site | None = None
     """Line that calls the model."""
 

@@ -19,8 +19,10 @@ class ParametersNotInitialised(Rule):
     What it does
     ------------
     Finds parameters of a model with a version counter of zero at the first call, which no operation has written to,
-    that their class makes by ``torch.empty``, ``torch.Tensor(rows, columns)`` or the like. Reports them if no file of
-    the program writes to them in a way that this counter does not count, such as ``.data``.
+    that their class makes by ``torch.empty``, ``torch.Tensor(rows, columns)`` or the like. Reports them if they have
+    the values that they were registered with, and no file of the program writes to them in a way that this counter
+    does not count, such as ``.data``. Values that are all equal, such as zeros, are reported only if the program
+    initialises no parameters at all.
 
     Why it matters
     --------------
@@ -45,9 +47,9 @@ class ParametersNotInitialised(Rule):
 
     Known false alarms
     ------------------
-    Values that are written by code that the program does not hold, through ``.data``. Not reported: parameters that an
-    initialisation, a loaded state or an optimizer has written to, names that a file of the program writes to, and
-    programs that load whole models.
+    Zeros that code outside of the program writes through ``.data`` to memory that was zero before. Not reported:
+    parameters that an initialisation, a loaded state or an optimizer has written to, copies of such parameters, names
+    that a file of the program writes to, and programs that load whole models.
 
     References
     ----------
@@ -72,7 +74,7 @@ class ParametersNotInitialised(Rule):
             return
         files = dict.fromkeys((*(path for _, path in event.owners), *event.files))
         texts = ["".join(f"{line}\n" for line in source.read(path).lines) for path in files]
-        if unwritten.is_written(event.name, texts):
+        if unwritten.is_written(event.name, texts) or (not event.compared and unwritten.may_write_all(texts)):
             return
         for owner, path in event.owners:
             tree = source.parsed(path)

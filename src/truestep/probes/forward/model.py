@@ -12,7 +12,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
 from truestep.probes.forward.layers.settings import LayerSettings
-from truestep.probes.forward.layers.unwritten import tell_unwritten
+from truestep.probes.forward.layers.unwritten import Unwritten
 from truestep.probes.gradients.ineffective_freezes import freeze_line
 from truestep.probes.optimizer.fresh_weights import fresh_weights
 from truestep.probes.optimizer.sampled_measures import first_values
@@ -103,6 +103,7 @@ class Models:
         self._has_autocast = scene.torch.amp.is_autocast_available
         self._known: dict[int, Model] = {}
         self._settings = LayerSettings(scene)
+        self.unwritten = Unwritten(scene)
         self._wholes: set[tuple[int, int]] = set()
 
     def met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
@@ -129,7 +130,7 @@ class Models:
             if fresh:
                 site = scene.sites.at(frame)
                 self._settings.look(module, model.number, site)
-                tell_unwritten(scene, module, model.number, site)
+                self.unwritten.tell(module, model.number, site)
         return model
 
     def _introduce(self, module: Any, model: Model, parameters: list[Any], frame: FrameType | None, name: str) -> None:

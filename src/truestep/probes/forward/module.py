@@ -66,11 +66,15 @@ class ModuleProbe(Probe):
             return
         hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
         stack.callback(hook.remove)
+        stack.callback(self._models.unwritten.forget)
 
     @sees
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
-        if self.scene.depth.inside and self.scene.active:
+        if not self.scene.active:
+            return
+        if self.scene.depth.inside:
             self._inside.created.add(module)
+        self._models.unwritten.registered(module, name, parameter)
 
     # --- the seam ----------------------------------------------------------------------------------------------
 

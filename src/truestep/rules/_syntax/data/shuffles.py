@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from truestep.syntax import Program, Suspicion
@@ -14,8 +15,10 @@ _TENSORS = frozenset(
         "randn", "randperm", "stack", "tensor", "zeros",
     }
 )  # fmt: skip
-_TABLES = frozenset({"column_stack", "dstack", "hstack", "stack", "vstack"})
+_TABLES = frozenset({"column_stack", "dstack", "stack", "vstack"})
 """Functions of NumPy with a result of several dimensions for arrays of one."""
+_COLUMN = re.compile(r"None\]|newaxis\]|reshape\(-1, \d")
+"""A part with several dimensions, of which `hstack` makes an array with several."""
 
 
 def shuffle_overwrites_rows(program: Program) -> Iterator[Suspicion]:
@@ -27,7 +30,7 @@ def shuffle_overwrites_rows(program: Program) -> Iterator[Suspicion]:
         maker = program.call_at.get(made)
         name = "" if maker is None else maker.name
         tensor = name.startswith("torch.") and name.count(".") == 1 and name[len("torch.") :] in _TENSORS
-        table = call.name == "random.shuffle" and name.startswith("numpy.") and name[len("numpy.") :] in _TABLES
+        table = call.name == "random.shuffle" and maker is not None and _is_table(name, maker.node)
         if tensor or table:
             yield Suspicion(
                 call.node,
@@ -36,3 +39,10 @@ def shuffle_overwrites_rows(program: Program) -> Iterator[Suspicion]:
                 "index with `torch.randperm(len(x))`" if tensor else "use `numpy.random.default_rng().shuffle(x)`",
                 ((made, "made here"),) if isinstance(made, ast.expr) and made is not call.node.args[0] else (),
             )
+
+
+def _is_table(name: str, made: ast.Call) -> bool:
+    """Return True if a function of NumPy makes an array with several dimensions."""
+    if name == "numpy.hstack":
+        return _COLUMN.search(ast.unparse(made)) is not None
+    return name.startswith("numpy.") and name.removeprefix("numpy.") in _TABLES

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from truestep.findings import Confidence
 from truestep.syntax import Call, Program, Suspicion
 
 _PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -14,14 +15,23 @@ _EMPTY = frozenset({"torch.empty", "torch.empty_like", "torch.empty_strided"})
 _CONSTRUCTORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor"})
 _LEAST_SIZES = 2
 """Arguments from which on those of a constructor are sizes: a single one may be data."""
-_OF_DATA = re.compile(r"\.data\b\s*(?:\.\w+_\(|=[^=]|\[)|vector_to_parameters|torch\.load\(|to_empty|skip_init")
+_OF_DATA = re.compile(
+    r"\.data\b\s*(?:\.\w+_\(|[-+*/]?=[^=]|\[)|\w_\(\s*[\w.\[\]]+\.data\b|\.numpy\(\)\s*\[[^\]]*\]\s*[-+*/]?=[^=]"
+    r"|vector_to_parameters|(?:torch|pickle|joblib)\.loads?\(|to_empty|skip_init|functional_call|make_functional"
+)
 """Writes to values of parameters that no version counter counts, and models that are loaded as a whole."""
 _OF_ALL = re.compile(
     r"\.apply\(|(?<!grad_norm)(?<!grad_value)_\((?!self\.)\w|load_(?:state|model|weight|checkpoint|param)|from_pretrained"
-    r"|\.\w+_\(|setattr|getattr|__dict__|\binit\w*\("
+    r"|\.\w+_\(|setattr|getattr|__dict__|\binit\w*\(|(?<!def )\b(?!super\b)\w+\(\s*self\s*[,)]"
+    r"|^[ \t]*for\b[^\n]*\b(?:parameters|modules|children|state_dict)\([^\n]*:[ \t]*$",
+    re.MULTILINE,
 )
 """Writes to parameters in general, which a run counts."""
-_NO_WRITES = re.compile(r"def __init__\(|super\([^)]*\)\.__init__\(|\.__init__\(|requires_grad_\(")
+_NO_WRITES = re.compile(
+    r"def __init__\(|super\([^)]*\)\.__init__\(|\.__init__\(|requires_grad_\(|clip_grad_(?:norm|value)_\("
+)
+_PLAIN_BASES = ("torch.nn.", "lightning.", "pytorch_lightning.")
+"""Beginnings of bases that do not initialise the parameters of their subclasses."""
 
 
 class Unwritten(NamedTuple):
@@ -33,21 +43,27 @@ class Unwritten(NamedTuple):
 
 
 def parameters_not_initialised(program: Program) -> Iterator[Suspicion]:
-    """Yield parameters that nothing in the file writes to."""
+    """Yield parameters that nothing in the file writes to, of classes without a base in another file."""
     if "empty" not in program.text and "Tensor(" not in program.text:
         return
+    confidence = Confidence.HIGH if "backward(" in program.text else Confidence.LOW  # another file may write to it
     for one in unwritten(program):
-        if not _OF_ALL.search(_NO_WRITES.sub("", program.text)) and not is_written(one.name, (program.text,)):
-            yield suspicion(one)
+        if is_written(one.name, (program.text,)) or may_write_all((program.text,)):
+            continue
+        owner = one.call.scope.owner
+        bases = [] if owner is None else program.bases(owner)
+        if all(base == "object" or base.startswith(_PLAIN_BASES) for base in bases):
+            yield suspicion(one, confidence)
 
 
-def suspicion(one: Unwritten) -> Suspicion:
+def suspicion(one: Unwritten, confidence: Confidence = Confidence.HIGH) -> Suspicion:
     """Return the failure of a parameter."""
     return Suspicion(
         one.call.node,
         f"`{one.name}` has the values that were in memory before: nothing writes to it",
         "memory without values",
         f"initialise it: `nn.init.xavier_uniform_(self.{one.name})`, or make it by `torch.zeros` or `torch.randn`",
+        confidence=confidence,
     )
 
 
@@ -72,6 +88,13 @@ def is_written(name: str, texts: Iterable[str]) -> bool:
     """Return True if one of these files may write to the values of a parameter with a name."""
     own = re.compile(
         rf"\.{name}\b\s*(?:\.data\b|(?:\[[^\]]*\]\s*)?\.\w+_\(|\[[^\]]*\]\s*[-+*/]?=[^=])"
-        rf"|\w+_\(\s*(?:[\w.\[\]]+\.)?{name}\b|(?:init|reset|fill|copy|load|set|assign|uniform|normal|xavier|kaiming|glorot|orthogonal)\w*\([^()]*\.{name}\b"
+        rf"|^[ \t]*(?!self\b|super\b|print\b)[\w.]+\((?:[^()=\n]*,)?\s*(?:[\w.\[\]]+\.)?{name}\b"
+        rf"|\w+_\(\s*(?:[\w.\[\]]+\.)?{name}\b|(?:init|reset|fill|copy|load|set|assign|uniform|normal|xavier|kaiming|glorot|orthogonal)\w*\([^()]*\.{name}\b",
+        re.MULTILINE,
     )
     return any(own.search(text) or _OF_DATA.search(text) for text in texts)
+
+
+def may_write_all(texts: Iterable[str]) -> bool:
+    """Return True if one of these files may write to parameters of any name."""
+    return any(_OF_ALL.search(_NO_WRITES.sub("", text)) for text in texts)
