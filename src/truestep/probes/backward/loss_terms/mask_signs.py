@@ -18,12 +18,12 @@ _LEAST_SHARE = 1e-30
 def is_by_value(shares: Any, masked: Any, rows: Any, along: int, *, zero: bool) -> bool:
     """Return True if the masked scores are a limit of the others, a band of values next to one, or no constant.
 
-    Arguments:
-        shares: The weights of a softmax.
-        masked: Its masked positions.
-        rows: Rows with both kinds of positions.
-        along: The dimension of the softmax.
-        zero: Whether masked scores are zero, as after a product.
+    Args:
+        shares: weights of a softmax.
+        masked: its masked positions.
+        rows: rows with both kinds of positions.
+        along: dimension of the softmax.
+        zero: whether masked scores are zero, as after a product.
     """
     largest = shares.masked_fill(~masked, 0.0).amax(along)
     least = shares.masked_fill(masked, 1.0).amin(along)
