@@ -8,6 +8,7 @@ import importlib
 import inspect
 import io
 import pkgutil
+import random
 from collections.abc import Callable, Collection, Iterator
 from types import FunctionType
 from typing import Any
@@ -348,7 +349,57 @@ def train_on_sequences() -> list[object]:
     return said
 
 
-PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks, train_on_sequences)
+class Pooling(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.empty(8))
+        self.query.data.fill_(0.3)  # no version counter counts it
+        self.project = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, padding: torch.Tensor, form: int) -> torch.Tensor:
+        values = self.project(x)
+        pairs, keep = values @ values.mT, (~padding).float().unsqueeze(1)
+        forms = (
+            lambda: (pairs * keep).softmax(-1),
+            lambda: torch.where(padding.unsqueeze(1), pairs, 0.0).unsqueeze(1).transpose(0, 1).softmax(-1).squeeze(0),
+            lambda: (pairs * (torch.rand_like(pairs) > 0.2)).softmax(-1),
+            lambda: pairs.masked_fill(padding.unsqueeze(1), 0.0).log_softmax(-1).exp() * keep,
+        )
+        scores = values @ self.query
+        scores[padding] = 0.0
+        return ((forms[form]() @ values).mT @ (scores / 2).softmax(-1).unsqueeze(2)).squeeze(2)
+
+
+def train_with_masks() -> list[object]:
+    """Train an autoencoder by attention with masks of zeros, in an order that `random.shuffle` overwrites."""
+    torch.manual_seed(7)
+    random.seed(7)
+    pool, coder, decoder = Pooling(), nn.Linear(8, 6), nn.Linear(3, 8)
+    adam = torch.optim.Adam([*pool.parameters(), *coder.parameters(), *decoder.parameters()], lr=0.01)
+    x, lengths, order = torch.randn(24, 9, 8), torch.randint(2, 9, (24, 1)), torch.arange(24)
+    padding = torch.arange(9) >= lengths
+    said: list[object] = []
+    for step in range(8):
+        random.shuffle(order)
+        rows = order[:12]
+        pooled = pool(x[rows], padding[rows], step % 4)
+        mean, logs = coder(pooled).chunk(2, 1)
+        made = decoder(mean + torch.randn_like(mean) * (0.5 * logs).exp())
+        divergence = -0.5 * (1 + logs - mean.square() - logs.exp()).sum(1).mean()
+        twice = nn.functional.logsigmoid(pooled.sigmoid()).mean()
+        (slope,) = torch.autograd.grad(made.sum(), pooled, retain_graph=True)
+        residual = slope + made.mean(1, keepdim=True)
+        loss = (made - x[rows].mean(1)).square().mean() + divergence - 0.1 * twice + residual.square().mean()
+        kinds = x[rows].mean(1).argmax(1)
+        loss = loss + nn.functional.cross_entropy(x[rows].mean(1) + 0.001 * pooled, kinds)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        said.append(loss.detach())
+    return said
+
+
+PROGRAMS = (train, train_badly, train_contrasts, train_on_ranks, train_on_sequences, train_with_masks)
 PLAIN = {program: program() for program in PROGRAMS}
 
 

@@ -12,7 +12,7 @@ from truestep.rules._syntax.steps import missing
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
-_REGULAR = 0.75
+_REGULAR = 0.8
 """Least share of the steps before which the same number of passes was lost, or all but one of a pass over a loader."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
@@ -24,8 +24,8 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, at least as many are cleared unused, or each step uses one alone, and the same number
-    is lost before each step, or each step comes behind a pass over a DataLoader.
+    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step, or
+    each step comes behind a pass over a DataLoader.
 
     Why it matters
     --------------
@@ -99,9 +99,9 @@ class BackwardPassesDiscarded(Rule):
 
     @staticmethod
     def _is_wasteful(line: PassLine) -> bool:
-        """Return True if a line loses passes before each step, and not fewer than are used, or all but one per step."""
+        """Return True if a line loses passes before each step, and not fewer than are used."""
         stepped = sum(line.lost.values())
-        if not line.used or stepped < _LEAST_STEPS or (line.wasted < line.used and line.used != stepped):
+        if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
         if sum(number * times for number, times in line.lost.items()) < line.wasted:
             # Steps of another optimizer lie between: only the totals of such a line are exact.

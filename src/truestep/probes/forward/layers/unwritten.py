@@ -95,7 +95,7 @@ class Unwritten:
         if not parameter.numel() or is_freed(parameter):
             return ()
         flat = parameter.detach().reshape(-1)
-        values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]
+        values = flat[:: flat.numel() // _ELEMENTS | 1][:_ELEMENTS]  # odd: not of one column alone
         return str(tuple(parameter.shape)), str(parameter.dtype), *map(repr, values.tolist())
 
     def _own(self, kind: type) -> str:
