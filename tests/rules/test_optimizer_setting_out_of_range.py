@@ -54,6 +54,7 @@ def test_settings_of_optimizers_of_torch_are_read():
 
     assert settings(lambda p: torch.optim.Adam(p, betas=(0.8, 0.9))) == {"beta1": 0.8, "beta2": 0.9}
     assert settings(lambda p: torch.optim.SGD(p, 0.1, 1e-4)) == {"momentum": 1e-4}
+    assert settings(lambda p: torch.optim.ASGD(p, alpha=1.0)) == {}
     assert settings(lambda p: torch.optim.RMSprop(p, alpha=0.9)) == {"momentum": 0.0, "alpha": 0.9}
 
     class Own(torch.optim.Adam):

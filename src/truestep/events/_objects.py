@@ -127,7 +127,7 @@ class OptimizerBuilt(Event):
     one_pass: bool = False
     """Whether it replaces one in a loop in which each makes the steps of one pass over slices of the data."""
     settings: tuple[tuple[str, float], ...] = ()
-    """For an optimizer of torch: its "momentum", "alpha", "beta1" and "beta2", as far as it has them."""
+    """For an optimizer of torch: its "momentum", "beta1" and "beta2", and "alpha" of RMSprop, as far as it has them."""
     site: Site | None = None
 
 

@@ -24,11 +24,11 @@ def wrong_formulas_of(functions: list[EvaluationRan], classes: int) -> Iterator[
         classes: number of classes of the loss of the training; 0 if it is unknown.
     """
     for path in {one.path: None for one in functions}:
-        tree = source.parsed(path)
-        if tree is None:
+        program = program_of(path)
+        if program is None:
             continue
+        tree = program.tree
         ran = _ran(tree, {one.first for one in functions if one.path == path})
-        program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
         for found in wrong_formulas(program, classes):
             around = _around(tree, found.node)
             if found.confidence is Confidence.HIGH and (0 if around is None else around.lineno) in ran:
@@ -45,10 +45,10 @@ def sums_in_training(steps: Iterable[Site]) -> Iterator[tuple[Site, Suspicion]]:
     for step in steps:
         lines.setdefault(step.path, set()).add(step.line)
     for path, of_steps in lines.items():
-        tree = source.parsed(path)
-        if tree is None:
+        program = program_of(path)
+        if program is None:
             continue
-        program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+        tree = program.tree
         for found in sums_of_all_reports(program):
             around = _around(tree, found.node)
             if _trains(tree if around is None else around, tree, of_steps):
@@ -62,12 +62,23 @@ def lost_transforms(paths: Iterable[str]) -> Iterator[tuple[Site, Suspicion, lis
         paths: files that build the loaders.
     """
     for path in paths:
-        tree = source.parsed(path)
-        if tree is None:
+        program = program_of(path)
+        if program is None:
             continue
-        for found in lost_in_training(Program("".join(f"{line}\n" for line in source.read(path).lines), tree)):
-            others = [(site_of(path, tree, node), label) for node, label in found.related]
-            yield site_of(path, tree, found.node), found, others
+        for found in lost_in_training(program):
+            others = [(site_of(path, program.tree, node), label) for node, label in found.related]
+            yield site_of(path, program.tree, found.node), found, others
+
+
+def program_of(path: str) -> Program | None:
+    """Return the program of a file; None if its source cannot be read."""
+    tree = source.parsed(path)
+    return None if tree is None else Program(text_of(path), tree)
+
+
+def text_of(path: str) -> str:
+    """Return the text of a file; an empty string if it cannot be read."""
+    return "".join(f"{line}\n" for line in source.read(path).lines)
 
 
 def site_of(path: str, tree: ast.Module, node: ast.AST) -> Site:

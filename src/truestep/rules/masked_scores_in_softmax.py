@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from truestep import source
 from truestep.events import Event, MaskedScoresRead, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._formulas import site_of
+from truestep.rules._formulas import program_of, site_of
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import masks
 from truestep.syntax import Program, Suspicion
@@ -119,9 +118,8 @@ class MaskedScoresInSoftmax(Rule):
 def _places(files: Iterable[str], *, product: bool) -> Iterator[tuple[Site, Suspicion]]:
     """Yield the places in files that set masked scores to zero before a softmax, by products or in another way."""
     for path in files:
-        tree = source.parsed(path)
-        if tree is not None:
-            program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
+        program = program_of(path)
+        if program is not None:
             for found in masks.masked_scores_in_softmax(program):
                 if product is (found.confidence is Confidence.MEDIUM):
-                    yield site_of(path, tree, found.node), found
+                    yield site_of(path, program.tree, found.node), found

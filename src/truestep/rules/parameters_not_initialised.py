@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep import source
-from truestep.events import Event, ParameterUnwritten
+from truestep.events import Event, ParameterUnwritten, Site
 from truestep.findings import Mark, Severity
-from truestep.rules._formulas import site_of
+from truestep.rules._formulas import program_of, site_of, text_of
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import unwritten
 from truestep.syntax import Program, Suspicion
@@ -70,27 +69,30 @@ class ParametersNotInitialised(Rule):
         return unwritten.parameters_not_initialised(program)
 
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, ParameterUnwritten):
+        made = _made(event) if isinstance(event, ParameterUnwritten) else None
+        if made is None or not isinstance(event, ParameterUnwritten):
             return
-        files = dict.fromkeys((*(path for _, path in event.owners), *event.files))
-        texts = ["".join(f"{line}\n" for line in source.read(path).lines) for path in files]
+        site, found = made
+        texts = [text_of(path) for path in dict.fromkeys((*(path for _, path in event.owners), *event.files))]
         if unwritten.is_written(event.name, texts) or (not event.compared and unwritten.may_write_all(texts)):
             return
-        for owner, path in event.owners:
-            tree = source.parsed(path)
-            if tree is None:
-                continue
-            program = Program("".join(f"{line}\n" for line in source.read(path).lines), tree)
-            for one in unwritten.unwritten(program):
-                if (one.owner, one.name) == (owner, event.name):
-                    found = unwritten.suspicion(one)
-                    self.report(
-                        site_of(path, tree, found.node),
-                        found.message,
-                        run=run,
-                        label=found.label,
-                        related=(Mark(event.site, f"calls `{run.model_name(event.model)}`"),),
-                        help=found.help,
-                        unit="parameters",
-                    )
-                    return
+        self.report(
+            site,
+            found.message,
+            run=run,
+            label=found.label,
+            related=(Mark(event.site, f"calls `{run.model_name(event.model)}`"),),
+            help=found.help,
+            unit="parameters",
+        )
+
+
+def _made(event: ParameterUnwritten) -> tuple[Site, Suspicion] | None:
+    """Return the line where a class makes a parameter of memory; None if it makes it in another way."""
+    for owner, path in event.owners:
+        program = program_of(path)
+        for one in () if program is None else unwritten.unwritten(program):
+            if program is not None and (one.owner, one.name) == (owner, event.name):
+                found = unwritten.suspicion(one)
+                return site_of(path, program.tree, found.node), found
+    return None

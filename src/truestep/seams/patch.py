@@ -1,4 +1,4 @@
-"""Set attributes and restore them exactly: the only module that changes torch, and `random`."""
+"""Set attributes and restore them exactly: the only module that changes torch, `random` and NumPy."""
 
 from __future__ import annotations
 

@@ -358,7 +358,8 @@ def _settings(group: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     """Return the settings of a group that decide how earlier gradients count."""
     betas = group.get("betas")
     pairs = zip(("beta1", "beta2"), betas if isinstance(betas, tuple | list) else (), strict=False)
-    given = [(name, group.get(name)) for name in ("momentum", "alpha") if name in group]
+    names = ("momentum", "alpha") if "centered" in group else ("momentum",)  # the alpha of ASGD is another one
+    given = [(name, group.get(name)) for name in names if name in group]
     return tuple((name, float(value)) for name, value in (*given, *pairs) if type(value) in (int, float))
 
 

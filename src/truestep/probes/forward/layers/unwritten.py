@@ -61,10 +61,12 @@ class Unwritten:
 
     def tell(self, module: Any, model: int, site: Site | None) -> None:
         """Emit the parameters of a model with a version of zero that its own classes may have made of memory."""
-        scene, told = self._scene, 0
+        scene, emitted = self._scene, 0
+        by_kind: dict[type, tuple[tuple[str, str], ...]] = {}
         for prefix, layer in module.named_modules():
-            owners = [(kind.__name__, path) for kind in type(layer).__mro__ if (path := self._own(kind))]
-            owners = [one for one in owners if any(word in "".join(source.read(one[1]).lines) for word in _SOURCES)]
+            if type(layer) not in by_kind:
+                by_kind[type(layer)] = self._owners(type(layer))
+            owners = by_kind[type(layer)]
             for name, parameter in vars(layer).get("_parameters", {}).items() if owners else ():
                 if parameter is None or is_lazy(parameter) or not parameter.requires_grad or not parameter.numel():
                     continue
@@ -74,15 +76,15 @@ class Unwritten:
                 is_first = self._first.get(parameter, values) == values and (*key, *values) in self._known
                 if key in self._seen and not is_first:  # copied, replaced, or written to by another name
                     continue
-                if told >= _MOST:
+                if emitted >= _MOST:
                     return
-                told += 1
+                emitted += 1
                 scene.tell(
                     ParameterUnwritten,
                     model=model,
                     layer=prefix,
                     name=name,
-                    owners=tuple(owners),
+                    owners=owners,
                     files=tuple(scene.sites.own_files()),
                     compared=is_first and len(set(values[2:])) > 1,
                     site=site,
@@ -97,6 +99,11 @@ class Unwritten:
         flat = parameter.detach().reshape(-1)
         values = flat[:: flat.numel() // _ELEMENTS | 1][:_ELEMENTS]  # odd: not of one column alone
         return str(tuple(parameter.shape)), str(parameter.dtype), *map(repr, values.tolist())
+
+    def _owners(self, kind: type) -> tuple[tuple[str, str], ...]:
+        """Return the classes of the program that a layer is of, each with its file, if that allocates memory."""
+        owners = [(one.__name__, path) for one in kind.__mro__ if (path := self._own(one))]
+        return tuple(one for one in owners if any(word in "".join(source.read(one[1]).lines) for word in _SOURCES))
 
     def _own(self, kind: type) -> str:
         """Return the file of a class of the program; an empty string for a class of a library, or without a file."""
