@@ -13,6 +13,8 @@ class Objects:
     """Models, optimizers, schedules, loaders and parameters, as the events that introduced them described them."""
 
     models: dict[int, ev.ModelMet] = field(default_factory=dict)
+    functions: dict[int, ev.FunctionMet] = field(default_factory=dict)
+    """Functions that are models."""
     optimizers: dict[int, ev.OptimizerBuilt] = field(default_factory=dict)
     schedulers: dict[int, ev.SchedulerBuilt] = field(default_factory=dict)
     loaders: dict[int, ev.LoaderMet] = field(default_factory=dict)
@@ -29,6 +31,8 @@ class Objects:
         match event:
             case ev.ModelMet():
                 self.models[event.model] = event
+            case ev.FunctionMet():
+                self.functions[event.model] = event
             case ev.ParameterMet():
                 self.parameters[event.parameter] = event
             case ev.OptimizerBuilt():
@@ -64,7 +68,7 @@ class Objects:
         return self.name(self.optimizers.get(number or 0), "optimizer")
 
     def model_name(self, number: int | None) -> str:
-        return self.name(self.models.get(number or 0), "model")
+        return self.name(self.models.get(number or 0) or self.functions.get(number or 0), "model")
 
     def scheduler_name(self, number: int | None) -> str:
         return self.name(self.schedulers.get(number or 0), "scheduler")

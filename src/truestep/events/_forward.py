@@ -62,6 +62,24 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FunctionCalled(Event):
+    """A function that is a model was called: in sampled steps of the training, and without gradients in every step."""
+
+    absent: ClassVar[str] = "no call of a function that is a model"
+    repeats: ClassVar[RepeatKind] = "by value"
+    model: int
+    site: Site | None = None
+    grad: bool = True
+    """Whether gradients were on."""
+    tracked: bool = True
+    """Whether the result requires grad."""
+    loader: int | None = None
+    use: str = ""
+    """Use of the result, as in `ModelCalled`."""
+    only_read: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoopRead(Event):
     """The source of the innermost loop around a call of a model was read."""
 

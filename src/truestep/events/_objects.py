@@ -105,6 +105,16 @@ class ModelMet(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FunctionMet(Event):
+    """A function of the program was found to be a model: it takes samples and weights that are plain tensors."""
+
+    absent: ClassVar[str] = "no function that is a model"
+    model: int
+    """Its number, among those of modules."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OptimizerBuilt(Event):
     """An optimizer was constructed, or stepped without an earlier event (``site`` is then None)."""
 

@@ -8,6 +8,7 @@ copies: copies of the program's objects, and the calls that are repeated on them
 gradients: states of gradients; clearing, clipping and scaling
 backward: backward passes and the autograd graph
 forward: calls of models, losses, modes and dropout
+functions: functions of the program that are models
 optimizer: optimizers and schedulers
 data: loaders, batches and processes
 files: checkpoints, state dicts and exported models
@@ -48,6 +49,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.forward.mode import ModeProbe
     from truestep.probes.forward.module import ModuleProbe
     from truestep.probes.forward.swap import SwapProbe
+    from truestep.probes.functions.probe import FunctionProbe
     from truestep.probes.gradients.clip import ClipProbe
     from truestep.probes.gradients.scaler import ScalerProbe
     from truestep.probes.gradients.zero import ZeroProbe
@@ -59,6 +61,7 @@ def all_probes() -> list[type[Probe]]:
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
         SwapProbe, CaptureProbe, SeedProbe, ShuffleProbe, DrawProbe, RankProbe, ExportProbe,
+        FunctionProbe,
     ]  # fmt: skip
 
 

@@ -29,31 +29,23 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
-from truestep.probes.active.arguments import numbers_first
 from truestep.probes.active.battery import Batch, battery
+from truestep.probes.active.data_sets.called_rows import CalledRows
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
-from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
-from truestep.probes.active.data_sets.held_pairs import HeldPairs
-from truestep.probes.active.data_sets.label_maps import LabelMaps
 from truestep.probes.active.data_sets.selections import Selections
-from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
 from truestep.probes.active.noise import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
-from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
-from truestep.probes.active.rows.reads import RowReads
-from truestep.probes.active.rows.scaling import Scalings
 from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
-from truestep.probes.active.series.scalings import SeriesScalings
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
-from truestep.probes.copies.call import called
+from truestep.probes.copies.call import Call, called
 from truestep.probes.copies.objects import Refused, copy_of
 from truestep.probes.evaluation.chosen import ChosenRows
 from truestep.probes.evaluation.comparisons import Comparisons
@@ -82,15 +74,9 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._noise = NoiseTargets(scene, self._aside)
-        self._rows = RowReads(scene, self._aside)
-        self._stored = StoredSamples(scene, self._aside)
-        self._held_pairs = HeldPairs(scene, self._aside)
-        self._copied = CopiedLoaders(scene)
+        self._called = CalledRows(scene, self._aside, self._batch, self._data)
+        self._rows, self._pairing, self._maps = self._called.rows, self._called.pairing, self._called.maps
         self._selections = Selections(scene, self._aside)
-        self._maps = LabelMaps(scene, self._aside)
-        self._scalings = Scalings(scene, self._aside)
-        self._series = SeriesScalings(scene, self._aside)
-        self._pairing = Pairing(scene, self._aside)
         self._chosen = ChosenRows(scene)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
         self._parts = Parts(scene)
@@ -199,6 +185,30 @@ class ActiveProbe(Probe):
             scene.fail()
 
     @sees
+    def function_returned(
+        self, model: int, site: Site | None, frame: FrameType, call: Call, result: Any, *, tracked: bool
+    ) -> None:
+        """Handle a call of a function that is a model, which has returned.
+
+        Args:
+            model: its number.
+            site: line of the call.
+            frame: a frame of this package inside of the call.
+            call: the arguments without its weights.
+            result: its result.
+            tracked: True if the result tracks gradients.
+        """
+        # Weights without a gradient are evaluated outside of no_grad(), too.
+        with contextlib.suppress(Refused), self.scene.torch.set_grad_enabled(tracked):
+            self._called.read(model, site, call, frame, result, tracked=tracked)
+        if tracked:
+            self._comparisons.trained(frame)
+        how = (use_of(site) if site and tracked else Use()).how
+        if not tracked or how in ("compared", "loss"):
+            self._comparisons.returned(model, site, frame, result, tracked=tracked, averages=how == "loss")
+        self._rows.forget()
+
+    @sees
     def computed(
         self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool, ignored: int | None = None
     ) -> None:
@@ -214,13 +224,7 @@ class ActiveProbe(Probe):
         """
         self._chosen.computed(site)
         self._comparisons.learned(target, ignored)
-        with contextlib.suppress(Refused):
-            others = self._pairing.computed(site, sys._getframe(2), input, target)
-            found = [] if others else self._pairing.tables(input)
-            read = bool(found) and self._pairing.reads(target)
-            self._rows.targets(site, sys._getframe(2), target, found, self._data.part(), read=read)
-        with contextlib.suppress(Refused):
-            self._maps.computed(site, sys._getframe(2), input, target)
+        self._called.computed(site, sys._getframe(2), input, target)
         if self.scene.sampling.step < _TRAINED:
             return
         self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
@@ -257,32 +261,9 @@ class ActiveProbe(Probe):
     def _read_rows(
         self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool
     ) -> None:
-        """Read the rows that a model was called on: at sampled steps of the training, and in evaluations."""
-        scene = self.scene
-        if scene.coast.on or (tracked and not scene.sampling.on) or scene.sampling.given_up:
-            return
+        """Read the rows that a model was called on."""
         with contextlib.suppress(Refused):
-            call = called(module, frame)
-            given = numbers_first((*call.args, *call.kwargs.values()), scene.torch)
-            made = self._pairing.returned(model, site, call, frame, result) if scene.sampling.on else None
-            if tracked and made is not None:
-                self._maps.returned(model, site, given, result)
-                before = self._pairing.before(given)
-                made.found = self._rows.training(model, site, frame, given, before)
-                if before is None and made.found:
-                    self._batch.read(model, made.found[0].places, made.found[0].form[0])
-                self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
-                self._series.trained(frame, given, self._data.latest)
-                self._stored.look(made.found, self._data.latest(), frame, site)
-                self._held_pairs.look(self._data.latest(), frame)
-            elif given and not scene.torch.is_grad_enabled():
-                frames, found = self._rows.evaluation(model, site, frame, given, self._data.part())
-                if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
-                    found = [*found, *self._rows.of_data_set(given, self._data.latest())]
-                self._scalings.evaluated(model, site, frames, found)
-                self._copied.evaluated(self._data.latest(), frames, site)
-                self._series.evaluated(model, site, frames, given, self._data.latest)
-                self._stored.look(found, self._data.latest(), frame, site)
+            self._called.read(model, site, called(module, frame), frame, result, tracked=tracked)
 
     @sees
     def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:

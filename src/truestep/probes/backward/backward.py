@@ -24,6 +24,7 @@ from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.signs import SCALINGS, source_of
+from truestep.probes.backward.taken_steps import TakenSteps
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
@@ -81,6 +82,7 @@ class BackwardProbe(Probe):
         self._thread = threading.get_ident
         self.keep = Keep(self.scene)
         self.retained = Retained(self.scene)
+        self.steps_taken = TakenSteps(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
         self.distances = Distances(self.scene)
@@ -188,6 +190,7 @@ class BackwardProbe(Probe):
         if not accumulates:
             scene.losses.unknown()
             self._look_at_taken(outputs, site, args)
+            self._step_taken(outputs, site, args)
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -211,21 +214,10 @@ class BackwardProbe(Probe):
         if self.distances.waiting:
             self.distances.confirm()
         if sampled and self._another_read():
-            leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
-            self.groups.look(leaves, scene.sites.frame(1))
-            self.terms.look(node, scene.sites.own(1), site)
-            self.distances.look(node, site)
-            self.targets.look(node, scene.sites.own(1), site)
-            read_overlaps(scene, node, site)
-            read_squashed(scene, node, site)
-            read_divergence(scene, node, site)
-            self.masked.look(node, site)
-            self.unread.look(scene.sites.frame(1), backward=True)
+            if scene.functions is not None:
+                scene.functions.passing(scene.sites.frame(1))
+            self._read(outputs, node, site)
             self.variables.look(scene.sites.frame(1))
-            if scene.checks is not None:
-                scene.checks.differentiated(node, site)
-            if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
-                look_for_chains(scene, node, site, self._repeated)
             self.anomaly.look(site)
         elif sampled:
             scene.losses.unknown()
@@ -239,6 +231,42 @@ class BackwardProbe(Probe):
         alone = retains and root is not None and len(outputs) == 1 and root.numel() == 1
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
+
+    def _read(self, outputs: Any, node: Any, site: Site | None) -> None:
+        """Read the tape of a loss at a sampled step."""
+        scene = self.scene
+        leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+        self.groups.look(leaves, scene.sites.frame(1))
+        self.terms.look(node, scene.sites.own(1), site)
+        self.distances.look(node, site)
+        self.targets.look(node, scene.sites.own(1), site)
+        read_overlaps(scene, node, site)
+        read_squashed(scene, node, site)
+        read_divergence(scene, node, site)
+        self.masked.look(node, site)
+        self.unread.look(scene.sites.frame(1), backward=True)
+        if scene.checks is not None:
+            scene.checks.differentiated(node, site)
+        if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
+            look_for_chains(scene, node, site, self._repeated)
+
+    @sees
+    def _step_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:
+        """Close a step if the leaves were updated by hand, and read the loss of a training in sampled steps."""
+        scene, steps = self.scene, self.steps_taken
+        if steps.moved(outputs, args, site):
+            scene.close_step(HandStepped(site=site, moved=1, mixed=0))
+        if not steps.trains(site):
+            return
+        root = outputs[0]
+        if type(root) is self._tensor and (scene.sampling.on or not scene.sampling.step & 1):
+            self._look_at_value(root, root.grad_fn, site)
+        if scene.sampling.on and self._another_read():
+            if self.distances.waiting:
+                self.distances.confirm()
+            if scene.functions is not None:
+                scene.functions.passing(scene.sites.frame(1))
+            self._read(outputs, root.grad_fn, site)
 
     @sees
     def _look_at_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:
@@ -284,6 +312,8 @@ class BackwardProbe(Probe):
                 mixed = self._mixed_by_hand() if moved else 0
             if moved:
                 yield HandStepped(site=self._stepped_at, moved=1, mixed=min(1, mixed))
+        if self.steps_taken.waits():
+            yield HandStepped(site=self.steps_taken.site, moved=1, mixed=0)
 
     def _mixed_by_hand(self) -> int:
         """Return the number of gradients that updates by hand have mixed; none for averages, which use no gradient."""

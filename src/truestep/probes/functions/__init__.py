@@ -1,0 +1,6 @@
+"""Functions of the program that are models: they take weights, which are plain tensors, and samples.
+
+callees: functions that a training calls, by its source
+leaves: trained tensors in the arguments of a call
+probe: finds these functions in the first steps of a training, and observes their calls
+"""

@@ -1,0 +1,42 @@
+"""Trained tensors that a call of a function can use: in its arguments, its object, and variables around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from truestep.probes.context.local_variables import own_dict
+
+_DEEP = 3
+_MOST_ITEMS = 64
+
+
+def has_leaves(torch: Any, value: object, depth: int = _DEEP) -> bool:
+    """Return True if a value is a tensor that is trained, or a container or an object of the program with one."""
+    kind = type(value)
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        return bool(value.requires_grad and value.is_leaf)  # type: ignore[attr-defined]
+    return depth > 0 and any(has_leaves(torch, one, depth - 1) for one in _items(value))
+
+
+def around(torch: Any, function: FunctionType) -> bool:
+    """Return True if a function uses trained tensors of an enclosing function or of its file."""
+    code = function.__code__
+    held = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # not set yet
+            continue
+    return any(has_leaves(torch, value) for value in held if not isinstance(value, FunctionType))
+
+
+def _items(value: Any) -> Iterator[object]:
+    kind = type(value)
+    if kind in (list, tuple) or (issubclass(kind, tuple) and "_fields" in vars(kind)):
+        yield from tuple.__iter__(value) if issubclass(kind, tuple) else value[:_MOST_ITEMS]
+    elif issubclass(kind, dict):
+        yield from list(dict.values(value))[:_MOST_ITEMS]
+    else:
+        yield from list((own_dict(value) or {}).values())[:_MOST_ITEMS]

@@ -1,0 +1,273 @@
+"""`FunctionProbe`: functions that are models. Seam: the code of functions of the program that its training calls.
+
+A function is a model if it takes samples, uses trained tensors, and returns more than one number with a gradient, each
+time that it is called in a step; the outermost one counts. It is looked for in programs without trained modules.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import FrameType, FunctionType
+from typing import Any
+
+from truestep import source
+from truestep.events import FunctionCalled, FunctionMet
+from truestep.probes.context.probe import Probe, sees
+from truestep.probes.copies.call import Call
+from truestep.probes.forward.results import Use, use_of
+from truestep.probes.functions.callees import callees
+from truestep.probes.functions.leaves import around, has_leaves
+from truestep.seams.backward import engine_state
+from truestep.seams.functions import observe
+
+_MOST_LOOKS = 6
+"""Passes before which the functions are observed."""
+_LEAST = 2
+"""Passes that a function must be a model in."""
+_MOST_MODELS = 4
+_COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
+
+
+class Candidate:
+    """A function in one step."""
+
+    __slots__ = ("inside", "ok", "own", "samples", "weights")
+
+    def __init__(self, own: FunctionType) -> None:
+        self.own = own
+        self.ok = True
+        """True if all its calls are those of a model."""
+        self.inside = False
+        """True if a model called it."""
+        self.weights: frozenset[str] = frozenset()
+        """Its arguments with trained tensors."""
+
+
+class FunctionModel:
+    """A function that is a model."""
+
+    __slots__ = ("__weakref__", "name", "number", "weights")
+
+    def __init__(self, name: str, weights: frozenset[str]) -> None:
+        self.name = name
+        self.weights = weights
+        self.number = 0
+
+
+class FunctionProbe(Probe):
+    """Emits `FunctionMet` and `FunctionCalled`, and passes calls on to the checks of rows."""
+
+    def install(self, stack: ExitStack) -> None:
+        scene = self.scene
+        self._stack = stack
+        self._in_engine = engine_state()
+        self._grad_enabled = scene.torch.is_grad_enabled
+        self._transformed = scene.torch._C._functorch.peek_interpreter_stack
+        self._kinds = scene.torch.Tensor, scene.torch.nn.Parameter
+        self._looks = 0
+        self._looking = False
+        self._ended = False
+        self._observed: dict[int, Callable[[], None]] = {}
+        """Id of the code of an observed function to the function that restores it."""
+        self._found: dict[int, Candidate] = {}
+        """Id of the code of a function to its calls since the latest pass."""
+        self._before: dict[int, Candidate] = {}
+        """The same of the pass before."""
+        self._votes: dict[int, int] = {}
+        self._models: dict[int, FunctionModel] = {}
+        self._running = False
+        """True in a call of a model."""
+        self._within: list[list[int]] = []
+        """For each call under way of an observed function, the functions that were models inside of it."""
+        scene.functions = self
+        stack.callback(setattr, scene, "functions", None)
+
+    # --- the first passes --------------------------------------------------------------------------------------
+
+    @sees
+    def passing(self, frame: FrameType | None) -> None:
+        """Handle a backward pass of a training, before it runs: find functions in the first ones of sampled steps.
+
+        Args:
+            frame: the innermost frame of the program.
+        """
+        if self._ended or not self.scene.sampling.on:
+            return
+        if self._looking:
+            self._vote()
+            if self._looks >= _MOST_LOOKS or max(self._votes.values(), default=0) >= _LEAST:
+                self._choose()
+                return
+        elif not self._begin(frame):
+            self._ended = True
+            return
+        self._looks += 1
+
+    def _begin(self, frame: FrameType | None) -> bool:
+        """Observe the functions that a training calls. Return False if there is none, or if they are compiled."""
+        scene = self.scene
+        if scene.numbers.count("trained model") or any(map(_compiles, scene.sites.own_files())):
+            return False
+        for function in callees(scene, scene.sites.users(frame)):
+            code = function.__code__
+            restore = observe(self._stack, function, self._passed_on)
+            if restore is not None:
+                self._observed[id(code)] = restore
+        self._looking = bool(self._observed)
+        return self._looking
+
+    def _vote(self) -> None:
+        for key, one in self._found.items():
+            if one.ok and not one.inside:
+                self._votes[key] = self._votes.get(key, 0) + 1
+            else:
+                self._votes.pop(key, None)
+        for key in [key for key in self._votes if key not in self._found]:
+            del self._votes[key]
+        self._before, self._found = self._found, {}
+
+    def _choose(self) -> None:
+        """Keep the functions that are models, and restore all others."""
+        self._looking, self._ended = False, True
+        scene = self.scene
+        for key, votes in list(self._votes.items())[:_MOST_MODELS]:
+            if votes >= _LEAST:
+                one = self._before[key]
+                model = self._models[key] = FunctionModel(one.own.__name__, one.weights)
+                model.number, _ = scene.numbers.of("model", model)
+                scene.emit(FunctionMet(model=model.number, name=model.name))
+        for key, restore in list(self._observed.items()):
+            if key not in self._models:
+                restore()
+                del self._observed[key]
+        self._before = {}
+
+    # --- calls -------------------------------------------------------------------------------------------------
+
+    def _passed_on(self, own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function for the program, and observe the call."""
+        scene = self.scene
+        key = id(own.__code__)
+        model = self._models.get(key)
+        if model is not None and not scene.sampling.on and self._grad_enabled():
+            result = own(*args, **kwargs)
+            first = self._first(result)
+            if first is not None and not first.requires_grad and self._is_seen():  # of weights without a gradient
+                self._returned(model, own, args, kwargs, result)
+            return result
+        if (model is None and not self._looking) or not self._is_seen():
+            return own(*args, **kwargs)
+        if model is not None:
+            self._running = True
+            try:
+                result = own(*args, **kwargs)
+            finally:
+                self._running = False
+            self._returned(model, own, args, kwargs, result)
+            return result
+        within: list[int] = []
+        self._within.append(within)
+        try:
+            result = own(*args, **kwargs)
+        finally:
+            self._within.pop()
+        self._examine(own, args, kwargs, result, within)
+        return result
+
+    def _is_seen(self) -> bool:
+        """Return True for a call by the training, and not by a transformation of it or inside of another model."""
+        scene = self.scene
+        return bool(
+            scene.active
+            and not self._running
+            and not scene.depth.fetching
+            and not scene.depth.step
+            and not self._in_engine()
+            and self._transformed() is None
+            and scene.ledger.thread in (0, threading.get_ident())
+        )
+
+    @sees
+    def _examine(
+        self, own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, within: list[int]
+    ) -> None:
+        """Judge if a call in the first steps is that of a model."""
+        if not self._grad_enabled():
+            return
+        key, torch = id(own.__code__), self.scene.torch
+        given = _given(own, args, kwargs)
+        weights = frozenset(name for name, value in given.items() if has_leaves(torch, value))
+        samples = [value for name, value in given.items() if name not in weights and self._is_tensor(value)]
+        is_model = (
+            any(value.dim() and not value.requires_grad for value in samples)
+            and not any(value.requires_grad for value in samples)
+            and self._is_result(result)
+            and (bool(weights) or around(torch, own))
+        )
+        one = self._found.setdefault(key, Candidate(own))
+        one.ok &= is_model
+        one.weights |= weights
+        if is_model:
+            for inner in within:
+                self._found[inner].inside = True
+            within = [key]
+        if self._within:
+            self._within[-1] += within
+
+    def _is_tensor(self, value: object) -> bool:
+        return type(value) in self._kinds
+
+    def _is_result(self, result: Any) -> bool:
+        first = self._first(result)
+        return first is not None and first.dim() > 0 and first.numel() > 1 and first.grad_fn is not None
+
+    def _first(self, result: Any) -> Any:
+        """Return a tensor that is a result, or the first one in it; None without one."""
+        if type(result) is self._kinds[0]:
+            return result
+        parts = list(result.values()) if type(result) is dict else result if type(result) in (tuple, list) else ()
+        return next((part for part in parts[:8] if type(part) is self._kinds[0]), None)
+
+    @sees
+    def _returned(
+        self, model: FunctionModel, own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        """Handle a call of a model."""
+        scene, frame = self.scene, sys._getframe(2)
+        first = self._first(result)
+        if first is None:
+            return
+        user = scene.sites.above(frame)
+        site = scene.sites.at(user)
+        given = [value for name, value in _given(own, args, kwargs).items() if name not in model.weights]
+        use = Use() if site is None else use_of(site)
+        tracked = bool(first.requires_grad)
+        scene.tell(
+            FunctionCalled,
+            model=model.number,
+            site=site,
+            grad=self._grad_enabled(),
+            tracked=tracked,
+            use=use.how,
+            only_read=use.only,
+            loader=scene.loader,
+        )
+        if scene.checks is not None:
+            call = Call(tuple(value for value in given if self._is_tensor(value)), {})
+            scene.checks.function_returned(model.number, site, frame, call, result, tracked=tracked)
+
+
+def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by their names; without the object that a method belongs to."""
+    code = own.__code__
+    names = code.co_varnames[: code.co_argcount]
+    given = dict(zip(names, args, strict=False))
+    more = args[len(names) :]
+    return given | {f"*{place}": value for place, value in enumerate(more)} | kwargs
+
+
+def _compiles(path: str) -> bool:
+    return any(word in line for line in source.read(path).lines for word in _COMPILING)
