@@ -77,6 +77,12 @@ class FunctionCalled(Event):
     use: str = ""
     """Use of the result, as in `ModelCalled`."""
     only_read: bool = False
+    same_input: bool = False
+    """Whether the first sample is the object of the call before."""
+    dropout: Site | None = None
+    """Line that applied dropout, in a call without gradients that does not say so."""
+    sampled: bool = False
+    """Whether dropout was applied on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,6 +10,8 @@ from truestep.events import (
     BatchDrawn,
     ChoiceRead,
     Event,
+    FunctionCalled,
+    HandStepped,
     LoaderUnread,
     ModelCalled,
     NumberChosen,
@@ -33,6 +35,7 @@ _HELP = "choose `{}` by the validation samples"
 _BY_TEST = "the best weights are chosen by `{}`, and their figure on the same samples is the result"
 _SPLIT = "split validation samples from the training, and choose the weights by them"
 _COST = "the figure is the best of many on these samples, and not that on new ones"
+_STEPPED = Condition("no optimizer step", lambda run: not run.met.isdisjoint((OptimizerStepped, HandStepped)))
 _EVALUATED = Condition(
     "no evaluation on rows or loaders that differ",
     lambda run: bool(run.samples.evaluated or run.samples.evaluations),
@@ -123,9 +126,9 @@ class ChosenWithoutValidation(Rule):
     account = "samples"
     watches = (
         WeightsKept, ChoiceRead, NumberChosen, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped,
-        StateLoaded,
+        StateLoaded, FunctionCalled, HandStepped,
     )  # fmt: skip
-    needs = (WeightsKept, OptimizerStepped, _EVALUATED, FINISHED)
+    needs = (WeightsKept, _STEPPED, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
 
     @classmethod
@@ -181,9 +184,9 @@ class ChosenWithoutValidation(Rule):
                 self._keep(self._choices.setdefault(event.site, _Choice()), run)
             case ModelCalled(tracked=False, loader=int(loader)):
                 self._loaders.add(loader)
-            case ModelCalled(tracked=False):
+            case ModelCalled(tracked=False) | FunctionCalled(tracked=False):
                 self._apart = True
-            case OptimizerStepped():
+            case OptimizerStepped() | HandStepped():
                 self._loaders.clear()
                 self._apart = False
             case PartUnused() if is_for_choice(event.name):

@@ -8,6 +8,7 @@ from truestep.events import (
     BatchDrawn,
     DrawsCompared,
     Event,
+    FunctionCalled,
     HandStepped,
     LoaderStarted,
     ModelCalled,
@@ -16,13 +17,16 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._conditions import ENDED
+from truestep.rules._conditions import ENDED, Condition
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import modules
 from truestep.syntax import Program, Suspicion
 
 _SAMPLED = 3
 """From this many calls for one batch, or passes between two steps, dropout is sampled on purpose."""
+
+_CALLED = Condition("no model call", lambda run: not run.met.isdisjoint((ModelCalled, FunctionCalled)))
+_TRAINED = Condition("no backward pass", lambda run: not run.met.isdisjoint((BackwardEnded, FunctionCalled)))
 
 _TEXTS = {
     "": (
@@ -32,6 +36,10 @@ _TEXTS = {
     "attention": (
         "the function does not get the mode, and drops attention weights",
         "pass `dropout_p=self.dropout if self.training else 0.0`",
+    ),
+    "function": (
+        "dropout is on unless the call turns it off",
+        "make dropout off by default, and turn it on in the training: `def predict(weights, x, train=False)`",
     ),
     "module": (
         "the dropout layer is made for the call, and begins in train mode",
@@ -45,7 +53,7 @@ _TEXTS = {
 class _Phase:
     """Calls of one model in eval mode without gradients, with no backward pass and no step between them."""
 
-    first: ModelCalled
+    first: ModelCalled | FunctionCalled
     calls: int = 0
     batches: int = 0
     drawn: int = -1
@@ -113,8 +121,11 @@ class FunctionalDropoutAlwaysOn(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "randomness"
-    watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared)
-    needs = (ModelCalled, BackwardEnded, ENDED)
+    watches = (
+        ModelCalled, FunctionCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped,
+        DrawsCompared,
+    )  # fmt: skip
+    needs = (_CALLED, _TRAINED, ENDED)
     asks = "no dropout is left on in evaluation"
 
     @classmethod
@@ -141,6 +152,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         """Model to the step of its first evaluation on one whole tensor."""
         self._starts: dict[int, int] = {}
         """Loader to the number of its starts since the last step."""
+        self._functions: set[int] = set()
+        """Models that are functions."""
         self._counted: Site | None = None
         """The line of a repeated evaluation that is only counted."""
         self._drawn = 0
@@ -165,6 +178,13 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._called.add(event.model)
             case ModelCalled(training=False, compiled=False):
                 self._evaluating(event)
+            case FunctionCalled(tracked=False):
+                self._trained.add(event.model)
+                self._functions.add(event.model)
+                if event.sampled:
+                    self._excuse(event.model)
+                else:
+                    self._evaluating(event)
             case DrawsCompared(cause=str(cause), model=model) if cause:
                 self._on_copy[model] = event
                 self._without.discard(model)
@@ -183,7 +203,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._noisy[self._counted].count += times
                 self._counted = None
 
-    def _evaluating(self, call: ModelCalled) -> None:
+    def _evaluating(self, call: ModelCalled | FunctionCalled) -> None:
         if call.model not in self._trained:
             return
         self._evaluated = True
@@ -207,7 +227,7 @@ class FunctionalDropoutAlwaysOn(Rule):
         if (phase.of_batch >= _SAMPLED and not by_hand) or call.model in self._without:
             self._excuse(call.model)
 
-    def _site(self, call: ModelCalled) -> Site | None:
+    def _site(self, call: ModelCalled | FunctionCalled) -> Site | None:
         """Return the line that drops values in an evaluation."""
         on_copy = self._on_copy.get(call.model)
         return call.dropout or (None if on_copy is None else on_copy.site)
@@ -246,14 +266,15 @@ class FunctionalDropoutAlwaysOn(Rule):
             name = run.model_name(call.model)
             over = f"{noisy.phase.calls} batches" if noisy.phase.calls > 1 else "one whole tensor"
             over = f"{batches} batches of `{run.loader_name(call.loader)}`" if batches else over
-            cause = "" if call.dropout else self._on_copy[call.model].cause
+            cause = "function" if call.model in self._functions else ""
+            cause = cause if call.dropout else self._on_copy[call.model].cause
             label, help = _TEXTS[cause]
             draft = self.report(
                 site,
                 f"dropout stays on while `{name}` is evaluated",
                 run=run,
                 label=label,
-                related=(Mark(call.site, f"{over} in eval mode"),),
+                related=(Mark(call.site, over if cause == "function" else f"{over} in eval mode"),),
                 help=help,
                 confidence=Confidence.HIGH if noisy.sure else Confidence.MEDIUM,
                 unit="evaluations",

@@ -55,17 +55,16 @@ def observe(stack: ExitStack, function: FunctionType, hook: Callable[..., Any]) 
     made = _code(code, passed)
     if made is None:
         return None
-    key = id(function)
-    ref = weakref.ref(function, lambda _: _before.pop(key, None) and None)
+    key, ref = id(function), weakref.ref(function)
 
     def restore() -> None:
         known, whole = _before.get(key), ref()
-        if known is not None and whole is not None and known[0] is ref:
+        if known is not None and known[0] is ref:
             del _before[key]
-            if whole.__code__ is made:
-                whole.__code__ = code
-            if vars(whole).get("__wrapped__") is own:
-                del whole.__wrapped__  # type: ignore[attr-defined]
+        if whole is not None and whole.__code__ is made:
+            whole.__code__ = code
+        if whole is not None and vars(whole).get("__wrapped__") is own:
+            del whole.__wrapped__  # type: ignore[attr-defined]
 
     _before[key] = ref, code
     function.__code__ = made
@@ -88,7 +87,7 @@ def _code(code: CodeType, hook: Callable[..., Any]) -> CodeType | None:
     given = [*positional[:plain], *(["/"] if plain else []), *positional[plain:]]
     given += [f"*{star}"] if star else ["*"] if named else []
     given += [*named, *([f"**{double}"] if double else [])]
-    passed = "".join(f"{name}, " for name in positional) + (f"*{star}" if star else "")
+    passed = "".join(f"{name}, " for name in positional) + (f"*{star}, " if star else "")
     others = ", ".join([*(f"{name!r}: {name}" for name in named), *([f"**{double}"] if double else [])])
     body = f"    def {_NAME}({', '.join(given)}):\n        {_free(code)}\n"
     body += f"        return ({_HOOK!r})(({passed}), {{{others}}})\n"

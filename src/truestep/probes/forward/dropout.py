@@ -59,6 +59,8 @@ class DropoutProbe(Probe):
                         return result
                 elif depth.inside == 2:
                     self.followed(p, frame(1))
+            elif train and scene.functions is not None and scene.functions.drops is not None:
+                self.of_function(p, frame(1))
             return original(input, p, train)
 
         dropout.__name__ = dropout.__qualname__ = name
@@ -86,6 +88,13 @@ class DropoutProbe(Probe):
             scene.depth.drops = True
             if self._leaves_mode_out(site, frame):
                 scene.depth.dropout = scene.depth.dropout or site
+
+    @sees
+    def of_function(self, p: Any, function: FrameType) -> None:
+        """Record dropout in a call of a function that is a model."""
+        functions, frame = self.scene.functions, function.f_back
+        if functions is not None and functions.drops is not None and frame is not None and p:
+            functions.drops.dropped(self.scene.sites.at(self.scene.sites.above(function)))
 
     @sees
     def mark(self, result: Any) -> None:

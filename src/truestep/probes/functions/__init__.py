@@ -1,6 +1,8 @@
 """Functions of the program that are models: they take weights, which are plain tensors, and samples.
 
+choices: weights that a branch for a new best figure keeps
 callees: functions that a training calls, by its source
+drops: dropout in their calls
 leaves: trained tensors in the arguments of a call
 probe: finds these functions in the first steps of a training, and observes their calls
 """

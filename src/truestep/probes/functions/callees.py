@@ -30,13 +30,25 @@ def callees(scene: Scene, frames: list[FrameType]) -> list[FunctionType]:
         scene: the scene.
         frames: frames of the program.
     """
-    found: list[FunctionType] = []
-    seen: set[int] = set()
-    queue: deque[tuple[ast.AST, Names, int]] = deque()
+    begun: list[tuple[ast.AST, Names, int]] = []
     for frame in frames:
         scope = scope_of(frame.f_code)
         if scope is not None:
-            queue.append((scope, {**frame.f_globals, **variables(frame)}, 0))
+            begun.append((scope, {**frame.f_globals, **variables(frame)}, 0))
+    return _reached(scene, begun)
+
+
+def called_by(scene: Scene, function: FunctionType) -> list[FunctionType]:
+    """Return the functions of the program that a function calls, and those that these call."""
+    scope = scope_of(code_of(function))
+    return [] if scope is None else _reached(scene, [(scope, _names_in(function, None), 0)])
+
+
+def _reached(scene: Scene, begun: list[tuple[ast.AST, Names, int]]) -> list[FunctionType]:
+    """Return the functions that some scopes call, given the values of their names and their depths."""
+    found: list[FunctionType] = []
+    seen: set[int] = set()
+    queue = deque(begun)
     while queue and len(found) < _MOST_FUNCTIONS:
         scope, names, depth = queue.popleft()
         for function, owner in _called(scope, names, scene.torch.nn.Module):

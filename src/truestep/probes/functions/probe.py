@@ -18,10 +18,13 @@ from truestep.events import FunctionCalled, FunctionMet
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.copies.call import Call
 from truestep.probes.forward.results import Use, use_of
-from truestep.probes.functions.callees import callees
+from truestep.probes.functions.callees import called_by, callees
+from truestep.probes.functions.choices import Choices
+from truestep.probes.functions.drops import Drops, on_purpose
 from truestep.probes.functions.leaves import around, has_leaves
 from truestep.seams.backward import engine_state
 from truestep.seams.functions import observe
+from truestep.seams.refs import Ref
 
 _MOST_LOOKS = 6
 """Passes before which the functions are observed."""
@@ -49,12 +52,23 @@ class Candidate:
 class FunctionModel:
     """A function that is a model."""
 
-    __slots__ = ("__weakref__", "name", "number", "weights")
+    __slots__ = ("__weakref__", "inner", "last", "name", "number", "weights")
 
-    def __init__(self, name: str, weights: frozenset[str]) -> None:
+    def __init__(self, name: str, weights: frozenset[str], inner: list[FunctionType]) -> None:
         self.name = name
         self.weights = weights
+        self.inner = inner
+        """The functions that it calls."""
         self.number = 0
+        self.last: Ref | None = None
+        """The first sample of the latest call."""
+
+    def repeats_input(self, given: list[Any]) -> bool:
+        """Return True if the first argument is the object of the call before; remember it for the next call."""
+        first = next((value for value in given if hasattr(value, "grad_fn")), None)
+        same = first is not None and self.last is not None and self.last() is first
+        self.last = None if first is None else Ref(first)
+        return same
 
 
 class FunctionProbe(Probe):
@@ -67,6 +81,10 @@ class FunctionProbe(Probe):
         self._grad_enabled = scene.torch.is_grad_enabled
         self._transformed = scene.torch._C._functorch.peek_interpreter_stack
         self._kinds = scene.torch.Tensor, scene.torch.nn.Parameter
+        self._choices = Choices(scene)
+        self._drops = Drops(scene)
+        self.drops: Drops | None = None
+        """Follows dropout in the call of a model that is under way, without gradients."""
         self._looks = 0
         self._looking = False
         self._ended = False
@@ -136,7 +154,8 @@ class FunctionProbe(Probe):
         for key, votes in list(self._votes.items())[:_MOST_MODELS]:
             if votes >= _LEAST:
                 one = self._before[key]
-                model = self._models[key] = FunctionModel(one.own.__name__, one.weights)
+                inner = called_by(scene, one.own)
+                model = self._models[key] = FunctionModel(one.own.__name__, one.weights, inner)
                 model.number, _ = scene.numbers.of("model", model)
                 scene.emit(FunctionMet(model=model.number, name=model.name))
         for key, restore in list(self._observed.items()):
@@ -157,11 +176,16 @@ class FunctionProbe(Probe):
             first = self._first(result)
             if first is not None and not first.requires_grad and self._is_seen():  # of weights without a gradient
                 self._returned(model, own, args, kwargs, result)
+            elif self._choices.waiting:
+                self._settle()
             return result
         if (model is None and not self._looking) or not self._is_seen():
             return own(*args, **kwargs)
         if model is not None:
             self._running = True
+            self.drops = None if self._grad_enabled() else self._drops
+            if self.drops is not None:
+                self.drops.begin()
             try:
                 result = own(*args, **kwargs)
             finally:
@@ -232,12 +256,19 @@ class FunctionProbe(Probe):
         return next((part for part in parts[:8] if type(part) is self._kinds[0]), None)
 
     @sees
+    def _settle(self) -> None:
+        """Handle the first call of the training after an evaluation."""
+        self._choices.trained(self.scene.sites.frame(3))
+
+    @sees
     def _returned(
         self, model: FunctionModel, own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
         """Handle a call of a model."""
         scene, frame = self.scene, sys._getframe(2)
         first = self._first(result)
+        drops, self.drops = self.drops, None
+        dropout = None if drops is None else drops.end([own, *model.inner])
         if first is None:
             return
         user = scene.sites.above(frame)
@@ -245,6 +276,10 @@ class FunctionProbe(Probe):
         given = [value for name, value in _given(own, args, kwargs).items() if name not in model.weights]
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
+        if tracked:
+            self._choices.trained(user)
+        else:
+            self._choices.waiting = True
         scene.tell(
             FunctionCalled,
             model=model.number,
@@ -253,7 +288,10 @@ class FunctionProbe(Probe):
             tracked=tracked,
             use=use.how,
             only_read=use.only,
+            same_input=model.repeats_input(given),
             loader=scene.loader,
+            dropout=None if dropout is None or on_purpose(site) else dropout,
+            sampled=dropout is not None and on_purpose(site),
         )
         if scene.checks is not None:
             call = Call(tuple(value for value in given if self._is_tensor(value)), {})

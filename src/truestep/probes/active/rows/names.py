@@ -62,7 +62,9 @@ def unused_parts(scene: Scene, frames: list[FrameType], held: list[Held]) -> dic
     names = {one.name for one in held}
     for space in (space for frame in frames for space in (frame.f_globals, variables(frame))):
         names |= {name for name, value in space.items() if shape_of(scene.torch, value)}  # also other names of an array
-    read = {word for name in names - idle for word in _words(name)}
+    paths = [frame.f_code.co_filename for frame in frames if not frame.f_code.co_flags & inspect.CO_OPTIMIZED]
+    feeding = {name for path in dict.fromkeys(paths) for name in _feeding(path, frozenset(idle))}
+    read = {word for name in names - idle - feeding for word in _words(name)}
     found: dict[str, Site | None] = {}
     for name in sorted(idle):
         if read.isdisjoint(_words(name)):
@@ -178,12 +180,31 @@ def _stored_again(path: str) -> set[str]:
     return found - {one.id for one in reads if one not in again} - texts
 
 
+@functools.lru_cache(maxsize=64)
+def _feeding(path: str, idle: frozenset[str]) -> set[str]:
+    """Return the names that a file reads only to store idle ones: ``val_rows``, if ``x_val = x[val_rows]`` is idle."""
+    tree = source.parsed(path) or ast.Module([], [])
+    reads: dict[str, list[ast.AST]] = {}
+    for one in source.walk(tree):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+            reads.setdefault(one.id, []).append(one)
+    fed = {
+        part
+        for one in source.walk(tree)
+        for target, value in (_pairs(one) if isinstance(one, ast.Assign) and len(one.targets) == 1 else ())
+        for part in (ast.walk(value) if isinstance(target, ast.Name) and target.id in idle else ())
+    }
+    return {name for name, places in reads.items() if all(place in fed for place in places)}
+
+
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the targets of an assignment with their values."""
+    """Return the targets of an assignment with their values, also with those that a comprehension makes them of."""
     target, value = node.targets[0], node.value
+    if isinstance(value, ast.GeneratorExp | ast.ListComp) and len(value.generators) == 1:
+        value = value.generators[0].iter
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
+    return [(target, node.value)]
 
 
 @functools.lru_cache(maxsize=64)
