@@ -32,6 +32,9 @@ from truestep.seams.refs import Ref
 _BY_PLACE = frozenset({"batch_first", "view", "select", "linear", "place"})
 """Causes, and operations, that take one sample for another; a mean or an attention can be meant for a set of points."""
 _MOST_SHIFT = 2
+ALL = frozenset({"samples", "draws", "inputs", "arguments", "padding", "derivatives"})
+OF_FUNCTIONS = frozenset({"samples", "inputs", "padding"})
+"""Checks of a function that is a model: its parameters are also flags, and names that others of its kind use."""
 
 
 class Batch:
@@ -155,9 +158,16 @@ def _inputs(trial: Trial) -> dict[str, Any]:
 
 
 def battery(
-    trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
+    trial: Trial,
+    model: int,
+    site: Site | None,
+    functions: list[Any],
+    batch: Batch,
+    *,
+    evaluated: bool,
+    only: frozenset[str] = ALL,
 ) -> list[Event]:
-    """Return the results of all checks of a copy, and the reasons for those that were not possible."""
+    """Return the results of some checks of a copy, and the reasons for those that were not possible."""
     events: list[Event] = []
 
     def samples() -> None:
@@ -217,7 +227,7 @@ def battery(
     checks["derivatives"] = slopes
     for name, check in checks.items():
         try:
-            if name != "derivatives" or functions:
+            if name in only and (name != "derivatives" or functions):
                 check()
         except Refused as refused:
             events.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))

@@ -29,13 +29,14 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
-from truestep.probes.active.battery import Batch, battery
+from truestep.probes.active.battery import ALL, OF_FUNCTIONS, Batch, battery
 from truestep.probes.active.data_sets.called_rows import CalledRows
 from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.collated import Collated
 from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
+from truestep.probes.active.influence import draws
 from truestep.probes.active.noise import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
@@ -186,11 +187,12 @@ class ActiveProbe(Probe):
 
     @sees
     def function_returned(
-        self, model: int, site: Site | None, frame: FrameType, call: Call, result: Any, *, tracked: bool
+        self, module: Any, model: int, site: Site | None, frame: FrameType, call: Call, result: Any, *, tracked: bool
     ) -> None:
         """Handle a call of a function that is a model, which has returned.
 
         Args:
+            module: the function as a module; None if that is not possible.
             model: its number.
             site: line of the call.
             frame: a frame of this package inside of the call.
@@ -207,6 +209,15 @@ class ActiveProbe(Probe):
         if not tracked or how in ("compared", "loss"):
             self._comparisons.returned(model, site, frame, result, tracked=tracked, averages=how == "loss")
         self._rows.forget()
+        if module is None or not self.scene.sampling.step or self.scene.coast.on:
+            return
+        if not tracked and self._attempts.due("model", model):
+            self._check_model(module, model, site, frame, result, evaluated=True, only=OF_FUNCTIONS)
+        elif tracked and self.scene.sampling.on and self.scene.sampling.step >= _TRAINED:
+            if self._training.get(model) != self.scene.sampling.step and self._attempts.due("training", model):
+                self._training[model] = self.scene.sampling.step
+                self._check_model(module, model, site, frame, result, only=OF_FUNCTIONS)
+            self._targets.returned(module, model, site, frame, result)
 
     @sees
     def computed(
@@ -227,7 +238,7 @@ class ActiveProbe(Probe):
         self._called.computed(site, sys._getframe(2), input, target)
         if self.scene.sampling.step < _TRAINED:
             return
-        self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole)
+        self._targets.computed(kind, site, sys._getframe(2), input, target, whole=whole, ignored=ignored)
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
             self._noise.computed(site, input, target)
@@ -332,7 +343,15 @@ class ActiveProbe(Probe):
     # --- checks of a copy of a model ---------------------------------------------------------------------------
 
     def _check_model(
-        self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, *, evaluated: bool = False
+        self,
+        module: Any,
+        model: int,
+        site: Site | None,
+        frame: FrameType,
+        result: Any,
+        *,
+        evaluated: bool = False,
+        only: frozenset[str] = ALL,
     ) -> None:
         scene = self.scene
         self._attempts.begin("model" if evaluated else "training", model)
@@ -343,8 +362,10 @@ class ActiveProbe(Probe):
                     fit(module)
                 trial = Trial(scene, copy_of(module, scene), called(module, frame))
                 with restored_states.kept(scene.torch):
+                    if only is OF_FUNCTIONS and draws(trial).differ:
+                        raise Refused("it draws random numbers")
                     functions = functions_of(result, scene.torch)
-                    events = battery(trial, model, site, functions, self._batch, evaluated=evaluated)
+                    events = battery(trial, model, site, functions, self._batch, evaluated=evaluated, only=only)
         except Refused as refused:
             events = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
         dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in events)

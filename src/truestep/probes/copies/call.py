@@ -51,11 +51,14 @@ class Call:
 
 
 def called(module: Any, frame: FrameType) -> Call:
-    """Return the call of a model in torch's frame of it.
+    """Return the call of a model in torch's frame of it; for a function as a module, its latest one.
 
     Raises:
         Refused: the frame is that of a wrapper, or cannot be read.
     """
+    latest = vars(module).get("latest")
+    if type(latest) is Call:
+        return latest
     args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
     if argument(frame, "self") is not module:
         raise Refused("it is wrapped")

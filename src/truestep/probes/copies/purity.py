@@ -18,6 +18,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from truestep.seams.functions import code_of
+
 LIBRARIES = frozenset({
     "torch", "torchvision", "torchaudio", "numpy", "math", "cmath", "random", "itertools", "functools", "operator",
     "collections", "typing", "einops", "timm", "PIL", "re", "string", "copy", "dataclasses", "abc", "enum", "os",
@@ -82,7 +84,7 @@ class Purity:
         """Add a function that is called."""
         if getattr(thing, "_torchdynamo_orig_callable", None) is not None:
             self._refuse("it is compiled")
-        elif self._is_users(thing.__code__):
+        elif self._is_users(code_of(thing)):
             self._todo.append(thing)
         else:
             self._library(thing)
@@ -124,7 +126,7 @@ class Purity:
                 continue
             own = [_plain(value) for value in vars(base).values()]
             functions = [value for value in own if isinstance(value, types.FunctionType)]
-            if functions and not any(self._is_users(function.__code__) for function in functions):
+            if functions and not any(self._is_users(code_of(function)) for function in functions):
                 self._refuse(f"its class {base.__name__} comes from {base.__module__.partition('.')[0]}")
             self._members(base)
 
@@ -146,13 +148,13 @@ class Purity:
     def _function(self, function: Any) -> None:
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._value(value, "a default argument")
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        for name, cell in zip(code_of(function).co_freevars, function.__closure__ or (), strict=True):
             if name != "__class__":
                 try:
                     self._value(cell.cell_contents, name)
                 except ValueError:
                     continue
-        self._code(function.__code__, function, frozenset(function.__code__.co_freevars))
+        self._code(code_of(function), function, frozenset(code_of(function).co_freevars))
 
     def _code(self, code: types.CodeType, function: Any, outer: frozenset[str]) -> None:
         where = f"{function.__name__}()"

@@ -42,6 +42,7 @@ from truestep.probes.evaluation.values import (
     applied,
     marked,
 )
+from truestep.seams.functions import code_of
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
@@ -293,7 +294,7 @@ class Expressions(ABC):
             name, values = function.__name__, [joined(self._torch, value) for value in values]
         if name in SCORES and len(values) > 1:
             self._compared("eq", values[0], values[1], node)
-        if isinstance(function, FunctionType) and self._run.scene.sites.kind(function.__code__) == 0:
+        if isinstance(function, FunctionType) and self._run.scene.sites.kind(code_of(function)) == 0:
             return self._entered(function, values, keys)
         if name in ("eq", "ne") and len(values) > 1:
             return self._compared(name, values[0], values[1], node)
@@ -383,10 +384,10 @@ class Expressions(ABC):
 
     def _entered(self, function: FunctionType, given: list[Value], named: dict[str, Value]) -> Value:
         definition = definition_of(function) if self._depth < _DEEPEST else None
-        if definition is None or len(given) > function.__code__.co_argcount:
+        if definition is None or len(given) > code_of(function).co_argcount:
             raise Unknown
         names = variables_of(function, given, named)
-        return type(self)(self._run, names, function.__code__.co_filename, {}, self._depth + 1).body(definition.body)
+        return type(self)(self._run, names, code_of(function).co_filename, {}, self._depth + 1).body(definition.body)
 
     def _is_tensor(self, it: Any) -> bool:
         return type(it) in (self._torch.Tensor, self._torch.nn.Parameter)

@@ -10,6 +10,7 @@ from truestep import source
 from truestep.probes.evaluation.libraries import of_math, of_numpy
 from truestep.probes.evaluation.quotients import length
 from truestep.probes.evaluation.values import NOWHERE, Unknown, Value
+from truestep.seams.functions import code_of
 
 _MOST_OF_ARRAY = 1 << 20
 PLAIN = {
@@ -107,7 +108,7 @@ def length_of(torch: Any, value: Value) -> Value:
 
 def definition_of(function: FunctionType) -> ast.FunctionDef | None:
     """Return the definition of a function; None if it is not found, or is that of a generator."""
-    code = function.__code__
+    code = code_of(function)
     tree = source.parsed(code.co_filename)
     wanted = [
         node
@@ -120,7 +121,7 @@ def definition_of(function: FunctionType) -> ast.FunctionDef | None:
 
 def variables_of(function: FunctionType, given: list[Value], named: dict[str, Value]) -> dict[str, Any]:
     """Return the names that the body of a function can read, with the arguments of a call."""
-    code = function.__code__
+    code = code_of(function)
     names: dict[str, Any] = dict(function.__globals__)
     for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:

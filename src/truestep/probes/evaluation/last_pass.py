@@ -22,6 +22,7 @@ from truestep.events import Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.evaluation.loops import assignments, is_read, place_of
 from truestep.probes.forward.results import call_at
+from truestep.seams.functions import code_of
 
 _RESULT = "result"
 _LIBRARIES = frozenset({"torch", "numpy", "sklearn"})
@@ -259,7 +260,7 @@ def _keeps_nothing(torch: Any, called: Any) -> bool:
         called = kind.forward
     if type(called) is BuiltinFunctionType:
         return issubclass(type(called.__self__), ModuleType | type | None)
-    return type(called) is FunctionType and (_is_library(called) or not _stores(called.__code__))
+    return type(called) is FunctionType and (_is_library(called) or not _stores(code_of(called)))
 
 
 def _is_library(made: Any) -> bool:

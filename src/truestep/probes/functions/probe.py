@@ -18,6 +18,7 @@ from truestep.events import FunctionCalled, FunctionMet
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.copies.call import Call
 from truestep.probes.forward.results import Use, use_of
+from truestep.probes.functions.as_module import as_module
 from truestep.probes.functions.callees import called_by, callees
 from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
@@ -52,7 +53,7 @@ class Candidate:
 class FunctionModel:
     """A function that is a model."""
 
-    __slots__ = ("__weakref__", "inner", "last", "name", "number", "weights")
+    __slots__ = ("__weakref__", "inner", "last", "module", "name", "number", "weights")
 
     def __init__(self, name: str, weights: frozenset[str], inner: list[FunctionType]) -> None:
         self.name = name
@@ -60,6 +61,8 @@ class FunctionModel:
         self.inner = inner
         """The functions that it calls."""
         self.number = 0
+        self.module: Any = None
+        """The function as a module, with the arguments of its latest call."""
         self.last: Ref | None = None
         """The first sample of the latest call."""
 
@@ -112,6 +115,8 @@ class FunctionProbe(Probe):
         Args:
             frame: the innermost frame of the program.
         """
+        for model in self._models.values():
+            model.module = None  # which has tensors of the program
         if self._ended or not self.scene.sampling.on:
             return
         if self._looking:
@@ -273,7 +278,9 @@ class FunctionProbe(Probe):
             return
         user = scene.sites.above(frame)
         site = scene.sites.at(user)
-        given = [value for name, value in _given(own, args, kwargs).items() if name not in model.weights]
+        passed = _given(own, args, kwargs)
+        samples = [name for name, value in passed.items() if name not in model.weights and self._is_tensor(value)]
+        given = [passed[name] for name in samples]
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
         if tracked:
@@ -294,8 +301,11 @@ class FunctionProbe(Probe):
             sampled=dropout is not None and on_purpose(site),
         )
         if scene.checks is not None:
-            call = Call(tuple(value for value in given if self._is_tensor(value)), {})
-            scene.checks.function_returned(model.number, site, frame, call, result, tracked=tracked)
+            module = model.module = as_module(scene.torch, own, passed, samples)
+            call = Call(tuple(given), {})
+            scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
+            if not tracked:
+                model.module = None
 
 
 def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -95,8 +95,28 @@ class TargetsRead:
         except Refused:
             return
 
-    def computed(self, kind: str, site: Site | None, frame: FrameType, input: Any, target: Any, *, whole: bool) -> None:
-        """Handle a loss of training; ``whole`` is False for a loss of each target."""
+    def computed(
+        self,
+        kind: str,
+        site: Site | None,
+        frame: FrameType,
+        input: Any,
+        target: Any,
+        *,
+        whole: bool,
+        ignored: int | None = None,
+    ) -> None:
+        """Handle a loss of training.
+
+        Args:
+            kind: name of the loss.
+            site: its line.
+            frame: a frame within it.
+            input: its input.
+            target: its targets.
+            whole: False for a loss of each target.
+            ignored: the class that it leaves out, if any.
+        """
         inside = self._scene.depth.inside == _IN_A_MODEL
         if kind not in _KINDS or not (inside or self._call) or input.dim() != target.dim() + 1:
             return
@@ -104,7 +124,10 @@ class TargetsRead:
             return
         second = input.detach()[1].clone() if input.dim() == _RANK - 1 else None
         made = target_made_at(self._scene, frame, site)
-        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site, made, whole)
+        given = target.detach().clone()
+        if ignored is not None and ignored >= 0:
+            given[given == ignored] = -1  # as those that are left out by torch's own index
+        loss = _Loss(given, int(input.shape[1]), second, site, made, whole)
         if inside:
             loss.several = self._inside is not None
             self._inside = loss
