@@ -46,7 +46,8 @@ def observe(stack: ExitStack, function: FunctionType, hook: Callable[..., Any]) 
         return None
     own = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     own.__kwdefaults__ = function.__kwdefaults__
-    own.__qualname__, own.__module__ = function.__qualname__, function.__module__
+    for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
+        setattr(own, name, getattr(function, name))
 
     def passed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return hook(own, args, kwargs)

@@ -132,9 +132,14 @@ class FunctionProbe(Probe):
     def _begin(self, frame: FrameType | None) -> bool:
         """Observe the functions that a training calls. Return False if there is none, or if they are compiled."""
         scene = self.scene
-        if scene.numbers.count("trained model") or any(map(_compiles, scene.sites.own_files())):
+        if scene.numbers.count("trained model"):
             return False
-        for function in callees(scene, scene.sites.users(frame)):
+        frames = scene.sites.users(frame)
+        functions = callees(scene, frames)
+        files = {code.co_filename for code in (*(one.f_code for one in frames), *(one.__code__ for one in functions))}
+        if any(map(_compiles, files)):
+            return False
+        for function in functions:
             code = function.__code__
             restore = observe(self._stack, function, self._passed_on)
             if restore is not None:
@@ -318,4 +323,5 @@ def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _compiles(path: str) -> bool:
+    """Return True if a file compiles or traces functions: a compiler would meet the hook."""
     return any(word in line for line in source.read(path).lines for word in _COMPILING)

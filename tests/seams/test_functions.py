@@ -1,0 +1,168 @@
+"""Functions of a program with other code in place of their own."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from truestep.seams.functions import code_of, observe
+
+Passed = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+
+
+def shapes(a: int, b: int = 2, /, c: int = 3, *rest: int, d: int, e: int = 5, **others: int) -> tuple[Any, ...]:
+    """Has every kind of parameter."""
+    return a, b, c, rest, d, e, others
+
+
+def only_rest(*sizes: int, **others: int) -> tuple[Any, ...]:
+    return sizes, others
+
+
+def enclosing() -> Callable[[int], int]:
+    z, y = 10, 20
+
+    def inner(x: int) -> int:
+        return x + z + y
+
+    return inner
+
+
+class Base:
+    def name(self) -> str:
+        return "base"
+
+
+class Derived(Base):
+    def name(self) -> str:
+        return super().name() + " derived"
+
+    @staticmethod
+    def twice(x: int) -> int:
+        return 2 * x
+
+
+def as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args)
+
+    return wrapper
+
+
+@as_it_is
+def wrapped(x: int) -> int:
+    return x
+
+
+def fails() -> None:
+    raise ValueError("in the function")
+
+
+def numbers() -> Iterator[int]:
+    yield 1
+
+
+@pytest.fixture
+def passed() -> Passed:
+    return []
+
+
+@pytest.fixture
+def hook(passed: Passed) -> Callable[..., Any]:
+    def called(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        passed.append((own.__qualname__, args, kwargs))
+        return own(*args, **kwargs)
+
+    return called
+
+
+def test_calls_are_passed_on_with_all_defaults(passed: Passed, hook: Callable[..., Any]) -> None:
+    with ExitStack() as stack:
+        assert observe(stack, shapes, hook) is not None
+        assert shapes(1, d=4) == (1, 2, 3, (), 4, 5, {})
+        assert shapes(1, 2, 3, 4, 5, d=1, q=2) == (1, 2, 3, (4, 5), 1, 5, {"q": 2})
+        with pytest.raises(TypeError, match=r"shapes\(\) missing 1 required positional argument: 'a'"):
+            shapes()  # type: ignore[call-arg]
+    assert passed == [("shapes", (1, 2, 3), {"d": 4, "e": 5}), ("shapes", (1, 2, 3, 4, 5), {"d": 1, "e": 5, "q": 2})]
+    assert shapes(1, d=4) == (1, 2, 3, (), 4, 5, {})
+    assert len(passed) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "result"),
+    [
+        (only_rest, lambda: only_rest(1, 2, x=3), ((1, 2), {"x": 3})),
+        (Derived.name, lambda: Derived().name(), "base derived"),
+        (Derived.twice, lambda: Derived().twice(4), 8),
+        (vars(wrapped)["__wrapped__"], lambda: wrapped(7), 7),
+    ],
+)
+def test_every_kind_of_function(
+    function: FunctionType, call: Callable[[], object], result: object, passed: Passed, hook: Callable[..., Any]
+) -> None:
+    with ExitStack() as stack:
+        assert observe(stack, function, hook) is not None
+        assert call() == result
+    assert [name for name, _, _ in passed] == [function.__qualname__]
+    assert call() == result
+    assert len(passed) == 1
+
+
+def test_a_function_with_variables_of_an_enclosing_one(passed: Passed, hook: Callable[..., Any]) -> None:
+    inner, other = enclosing(), enclosing()
+    with ExitStack() as stack:
+        assert isinstance(inner, FunctionType)
+        observe(stack, inner, hook)
+        assert (inner(1), other(1)) == (31, 31)
+    assert len(passed) == 1
+
+
+def test_source_signature_and_pickle_stay(hook: Callable[..., Any]) -> None:
+    signature, text = inspect.signature(shapes), inspect.getsource(shapes)
+    own = shapes.__code__
+    with ExitStack() as stack:
+        observe(stack, shapes, hook)
+        assert (inspect.signature(shapes), inspect.getsource(shapes)) == (signature, text)
+        assert pickle.loads(pickle.dumps(shapes)) is shapes
+        assert code_of(shapes) is own
+    assert shapes.__code__ is own
+    assert "__wrapped__" not in vars(shapes)
+
+
+def test_an_error_names_the_lines_of_the_program(hook: Callable[..., Any]) -> None:
+    with ExitStack() as stack:
+        observe(stack, fails, hook)
+        with pytest.raises(ValueError, match="in the function") as caught:
+            fails()
+    last = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (last.filename, last.name) == (__file__, "fails")
+
+
+def test_it_can_be_restored_early_and_once(hook: Callable[..., Any]) -> None:
+    own = shapes.__code__
+    with ExitStack() as stack:
+        restore = observe(stack, shapes, hook)
+        assert restore is not None
+        restore()
+        assert shapes.__code__ is own
+        again = observe(stack, shapes, hook)
+        assert again is not None
+        restore()
+        assert shapes.__code__ is not own
+    assert shapes.__code__ is own
+
+
+def test_a_generator_and_an_observed_function_are_refused(hook: Callable[..., Any]) -> None:
+    with ExitStack() as stack:
+        assert observe(stack, numbers, hook) is None
+        assert observe(stack, shapes, hook) is not None
+        assert observe(stack, shapes, hook) is None
