@@ -9,6 +9,7 @@ import gc
 import inspect
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ X_TRAIN, Y_TRAIN, X_VAL, Y_VAL = X[ROWS:], Y[ROWS:], X[:ROWS], Y[:ROWS]
 def weights_of(*sizes: int) -> Weights:
     torch.manual_seed(0)
     found: Weights = {}
-    for place, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for place, (before, after) in enumerate(pairwise(sizes)):
         found[f"w{place}"] = (torch.randn(before, after) * before**-0.5).requires_grad_()
         found[f"b{place}"] = torch.zeros(after, requires_grad=True)
     return found

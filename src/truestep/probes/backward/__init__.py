@@ -13,5 +13,7 @@ tape: parameters and operations that the loss reaches
 chained_layers: linear layers without a nonlinear operation between them, and with repeated inputs
 loss_terms: terms of a loss, by the tape and the source
 followed_losses: losses that no backward pass goes through
+loss_values: values of losses
+taken_steps: updates by hand with gradients of `autograd.grad`
 views: views that a transpose was intended for
 """

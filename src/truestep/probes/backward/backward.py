@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from truestep import seams
-from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
+from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.gradient_reads import names_gradients
@@ -21,11 +20,11 @@ from truestep.probes.backward.loss_terms.masked import MaskedScores
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
-from truestep.probes.backward.nan_search import whereabouts
+from truestep.probes.backward.loss_values import LossValues
 from truestep.probes.backward.retained_graphs import Retained
-from truestep.probes.backward.signs import SCALINGS, source_of
+from truestep.probes.backward.signs import SCALINGS
 from truestep.probes.backward.taken_steps import TakenSteps
-from truestep.probes.backward.tape import read_tape, risky_operations
+from truestep.probes.backward.tape import read_tape
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
@@ -39,10 +38,6 @@ _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _CHAINS_FOR = 4
 """Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
-_MOST_BAD_LOSSES = 8
-"""Number of losses that are not finite to examine; later ones are only counted."""
-_EARLY = (0, 1, 2, 3, 10, 20, 50)
-"""Steps after the first pass of a line at which its loss is read."""
 
 
 class Entered(NamedTuple):
@@ -70,11 +65,8 @@ class BackwardProbe(Probe):
         self._reads_at = (-1, 0)
         self._retained: Ref | None = None
         """The scalar from which the latest pass began, if that retained its graph."""
-        self._bad_losses: list[LossNotFinite] = []
         self._stepped_at: Site | None = None
         """Line of the pass that found the latest update by hand."""
-        self._begun: dict[Site | None, int] = {}
-        """Line to the step of its first pass."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
         self._tensor = self.scene.torch.Tensor
@@ -82,6 +74,7 @@ class BackwardProbe(Probe):
         self._thread = threading.get_ident
         self.keep = Keep(self.scene)
         self.retained = Retained(self.scene)
+        self.values = LossValues(self.scene)
         self.steps_taken = TakenSteps(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
@@ -210,7 +203,7 @@ class BackwardProbe(Probe):
             scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             sampled = scene.sampling.on
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
-            self._look_at_value(root, node, site)
+            self.values.look(root, node, site)
         if self.distances.waiting:
             self.distances.confirm()
         if sampled and self._another_read():
@@ -247,7 +240,7 @@ class BackwardProbe(Probe):
         self.unread.look(scene.sites.frame(1), backward=True)
         if scene.checks is not None:
             scene.checks.differentiated(node, site)
-        if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
+        if node is not None and self.values.begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
             look_for_chains(scene, node, site, self._repeated)
 
     @sees
@@ -258,10 +251,10 @@ class BackwardProbe(Probe):
             scene.close_step(HandStepped(site=site, moved=1, mixed=0))
         if not steps.trains(site):
             return
-        root = outputs[0]
+        transformed, root = steps.is_transformed(), steps.value_of(outputs[0])
         if type(root) is self._tensor and (scene.sampling.on or not scene.sampling.step & 1):
-            self._look_at_value(root, root.grad_fn, site)
-        if scene.sampling.on and self._another_read():
+            self.values.look(root, outputs[0].grad_fn, site)
+        if scene.sampling.on and not transformed and self._another_read():
             if self.distances.waiting:
                 self.distances.confirm()
             if scene.functions is not None:
@@ -303,9 +296,8 @@ class BackwardProbe(Probe):
 
     def last(self) -> Iterator[Event]:
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
-        losses, ledger = self.scene.losses, self.scene.ledger
-        if isinstance(losses.last, float | int) and not self.scene.scales.in_use and losses.site in losses.source:
-            yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, **losses.source[losses.site])
+        ledger = self.scene.ledger
+        yield from self.values.last()
         if self._stepped_at is not None:
             with ledger.lock:
                 moved = ledger.before_backward()
@@ -320,51 +312,12 @@ class BackwardProbe(Probe):
         mixed = self.scene.ledger.mixed_by_hand()
         return mixed if mixed and names_gradients(self.scene.sites.own_files()) else 0
 
-    def _is_early(self, site: Site | None) -> bool:
-        """Return True in some of the first steps with passes of a line, which may come late in a run."""
-        step = self.scene.sampling.step
-        return step - self._begun.setdefault(site, step) in _EARLY
-
     def _another_read(self) -> bool:
         """Return True if the tape is read at this backward pass: at the first few of a sampled step."""
         step, reads = self._reads_at
         reads = reads + 1 if step == self.scene.sampling.step else 1
         self._reads_at = (self.scene.sampling.step, reads)
         return reads <= _SAMPLED_READS
-
-    def _look_at_value(self, root: Any, node: Any, site: Site | None) -> None:
-        """Examine the value of the loss: every time if this needs no synchronization, else at sampled steps."""
-        scene = self.scene
-        if root.is_cpu or (scene.sampling.on and not root.is_meta):
-            if root.numel() != 1:
-                return
-        else:
-            scene.losses.last = None
-            return
-        value = root.item()
-        if value - value == 0.0:
-            scene.losses.last = value if scene.scales.scaled_by is None else None
-            scene.losses.site = site
-            if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
-                scene.losses.source[site] = source = source_of(node)
-                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
-            return
-        before, scene.losses.last = scene.losses.last, None
-        if isinstance(value, complex) or (scene.scales.scaled_by is not None and math.isinf(value)):
-            return
-        scene.losses.bad = True
-        if len(self._bad_losses) >= _MOST_BAD_LOSSES:
-            scene.emit(self._bad_losses[-1])
-            return
-        event = LossNotFinite(
-            site=site,
-            value="nan" if math.isnan(value) else "inf" if value > 0 else "-inf",
-            operations=risky_operations(node),
-            before=float(f"{before:.3g}") if isinstance(before, float) else None,
-            **whereabouts(scene, node, scene.sites.own(1)),
-        )
-        self._bad_losses.append(event)
-        scene.emit(event)
 
     @sees
     def taken(self, site: Site | None, create_graph: bool) -> None:

@@ -10,6 +10,7 @@ from truestep.probes.gradients.gradient_states import few_values, one_value, ver
 from truestep.seams.refs import Ref
 
 _MOST_LINES = 8
+_MOST_NODES = 5_000
 _FARTHEST = 0.5
 """Largest difference of new leaves to those before them, by their norm: an update; other ones are drawn again."""
 
@@ -28,15 +29,18 @@ class Leaf(NamedTuple):
 class TakenSteps:
     """Finds the updates between two passes of ``autograd.grad`` of one line, in a program without an optimizer.
 
-    A pass counts if it takes the gradients of a scalar for leaves alone. The leaves are written to in place between
-    two of them, or replaced by others near to them.
+    A pass counts if it takes the gradients of a scalar for leaves alone, as that of ``torch.func.grad`` does. They are
+    written to in place between two passes, or replaced by others near to them.
 
     Args:
         scene: the scene.
     """
 
     def __init__(self, scene: Scene) -> None:
+        from torch._C import _functorch
+
         self._scene = scene
+        self._functions: Any = _functorch
         self._lines: dict[int, Leaf] = {}
         self._training: set[int] = set()
         """Lines with a pass after an update."""
@@ -55,11 +59,27 @@ class TakenSteps:
         if before.ref() is leaf.ref():
             moved = (before.version, before.spot) != (leaf.version, leaf.spot)
         else:
-            moved = _is_near(before.values, leaf.values)
+            moved = _is_near(before.values, leaf.values) and self._takes_all(outputs, args, line)
         if moved:
             self._training.add(line)
             self.site = site
         return moved
+
+    def _takes_all(self, outputs: Any, args: tuple[Any, ...], line: int) -> bool:
+        """Return True if a pass takes the gradients of all leaves of its loss: not those of samples for a model."""
+        if line in self._training or self.is_transformed():
+            return True
+        given = set(map(id, args[3]))
+        queue, seen = [outputs[0].grad_fn], 0
+        met = set(queue)
+        while queue and seen < _MOST_NODES:
+            node, seen = queue.pop(), seen + 1
+            if node is None or (hasattr(node, "variable") and id(node.variable) not in given):
+                return False
+            fresh = {following for following, _ in node.next_functions if following is not None} - met
+            met |= fresh
+            queue += fresh
+        return not queue
 
     def trains(self, site: Site | None) -> bool:
         """Return True for a line of passes that updates follow."""
@@ -75,16 +95,40 @@ class TakenSteps:
         """Return the largest leaf of a pass for leaves alone; None for any other pass."""
         scene = self._scene
         inputs = args[3] if len(args) > 3 else ()
-        if type(inputs) is not tuple or not inputs or args[2] or scene.depth.step or scene.ledger.panels:
+        if type(inputs) is not tuple or not inputs or scene.depth.step or scene.ledger.panels:
             return None
-        if len(outputs) != 1 or outputs[0].numel() != 1 or scene.torch._C._functorch.peek_interpreter_stack():
+        if len(outputs) != 1 or outputs[0].numel() != 1:
             return None
-        kinds = scene.torch.Tensor, scene.torch.nn.Parameter
-        if not all(type(one) in kinds and one.is_leaf and one.requires_grad for one in inputs):
+        given = self._transformed(inputs) if self.is_transformed() else () if args[2] else self._plain(inputs)
+        if not given:
             return None
-        largest = max(inputs, key=scene.torch.Tensor.numel)
-        shapes = tuple(tuple(one.shape) for one in inputs)
+        largest = max(given, key=scene.torch.Tensor.numel)
+        shapes = tuple(tuple(one.shape) for one in given)
         return Leaf(Ref(largest), shapes, *_state(largest), few_values(largest))
+
+    def _plain(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the inputs of a call of ``autograd.grad`` if they are leaves, else nothing."""
+        kinds = self._scene.torch.Tensor, self._scene.torch.nn.Parameter
+        leaves = all(type(one) in kinds and one.is_leaf and one.requires_grad for one in inputs)
+        return inputs if leaves else ()
+
+    def is_transformed(self) -> bool:
+        """Return True in a transformation of ``torch.func``."""
+        return self._functions.peek_interpreter_stack() is not None
+
+    def _transformed(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the inputs of ``torch.func.grad`` as the program passed them; nothing inside of another one."""
+        functions = self._functions
+        stack = functions.get_interpreter_stack() or []
+        if len(stack) != 1 or stack[0].key() != functions.TransformType.Grad:
+            return ()
+        if not all(functions.is_gradtrackingtensor(one) for one in inputs):
+            return ()
+        return tuple(map(functions.get_unwrapped, inputs))
+
+    def value_of(self, root: Any) -> Any:
+        """Return the loss of a pass as a plain tensor."""
+        return self._functions.get_unwrapped(root) if self._functions.is_gradtrackingtensor(root) else root
 
 
 def _state(leaf: Any) -> tuple[int, float | None]:
