@@ -23,6 +23,7 @@ from torch.optim import optimizer as optimizers
 
 from truestep.errors import UsageError
 from truestep.probes import Probe, Scene, all_probes
+from truestep.probes.functions.probe import FunctionProbe
 from truestep.seams import patch
 from truestep.supervision import Session
 
@@ -130,7 +131,8 @@ class TestEveryProbe:
         with restored() as before:
             with ExitStack() as stack:
                 probe(Scene(torch)).install(stack)
-                assert differences(before, snapshot())
+                # The seam of the other one is the program's own code: tests/probes/test_function_models.py
+                assert differences(before, snapshot()) or probe is FunctionProbe
                 train()
 
     def test_restores_after_a_raise(self, probe: type[Probe]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from truestep.seams.functions import code_of, observe
+from truestep.seams.code.functions import code_of, observe
 
 Passed = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
 

@@ -21,7 +21,8 @@ from torch.optim import optimizer as optimizers
 from torch.utils.checkpoint import checkpoint
 
 from truestep import seams
-from truestep.seams import patch, weaving
+from truestep.seams import patch
+from truestep.seams.code import weaving
 from truestep.seams.saving import Function
 
 Install = Callable[[ExitStack], object]

@@ -4,7 +4,8 @@
 | --- | --- |
 | `patch` | attributes that are set and restored |
 | `backward`, `step`, `zero_grad`, `scaler` | backward passes, steps of optimizers, cleared gradients, `GradScaler` |
-| `module_call`, `weaving` | calls of modules, and the code of torch that is rewritten for them |
+| `module_call` | calls of modules |
+| `code` | code of torch that is rewritten for them, and other code in place of functions of the program |
 | `loader` | batches and passes of loaders |
 | `wrappers` | models inside torch.compile, DDP and others |
 | `divided`, `fsdp` | tensors that are divided over ranks, and parameters under FSDP |

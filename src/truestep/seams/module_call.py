@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from truestep.seams.code.weaving import weave
 from truestep.seams.patch import patch
-from truestep.seams.weaving import weave
 
 
 class Observing:

@@ -157,6 +157,19 @@ def _inputs(trial: Trial) -> dict[str, Any]:
     return facts
 
 
+def _slopes(trial: Trial, model: int, functions: list[Any]) -> list[Event]:
+    return [
+        DerivativeCompared(
+            model=model,
+            function=found.function,
+            ratio=float(f"{found.ratio:.2g}"),
+            wrong=found.wrong,
+            site=found.site,
+        )
+        for found in derivatives(trial, functions)
+    ]
+
+
 def battery(
     trial: Trial,
     model: int,
@@ -211,11 +224,7 @@ def battery(
             events.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
 
     def slopes() -> None:
-        for found in derivatives(trial, functions):
-            ratio = float(f"{found.ratio:.2g}")
-            name, wrong = found.function, found.wrong
-            event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
-            events.append(event)
+        events.extend(_slopes(trial, model, functions))
 
     def padded() -> None:
         found = padding(trial)

@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from truestep.seams.functions import code_of
+from truestep.seams.code.functions import code_of
 
 LIBRARIES = frozenset({
     "torch", "torchvision", "torchaudio", "numpy", "math", "cmath", "random", "itertools", "functools", "operator",

@@ -12,8 +12,8 @@ from typing import Any
 
 from truestep.events import DrawsRepeated, Seeded, Site
 from truestep.probes.context.probe import Probe, sees
+from truestep.seams.code.weaving import compiling
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling
 
 _MOST_LINES, _MOST_SEEDS = 256, 8
 

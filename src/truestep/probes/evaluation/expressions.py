@@ -42,7 +42,7 @@ from truestep.probes.evaluation.values import (
     applied,
     marked,
 )
-from truestep.seams.functions import code_of
+from truestep.seams.code.functions import code_of
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements

@@ -10,7 +10,7 @@ from truestep import source
 from truestep.probes.evaluation.libraries import of_math, of_numpy
 from truestep.probes.evaluation.quotients import length
 from truestep.probes.evaluation.values import NOWHERE, Unknown, Value
-from truestep.seams.functions import code_of
+from truestep.seams.code.functions import code_of
 
 _MOST_OF_ARRAY = 1 << 20
 PLAIN = {

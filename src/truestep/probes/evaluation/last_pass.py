@@ -22,7 +22,7 @@ from truestep.events import Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.evaluation.loops import assignments, is_read, place_of
 from truestep.probes.forward.results import call_at
-from truestep.seams.functions import code_of
+from truestep.seams.code.functions import code_of
 
 _RESULT = "result"
 _LIBRARIES = frozenset({"torch", "numpy", "sklearn"})

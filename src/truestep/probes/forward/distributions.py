@@ -12,8 +12,8 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.label_values import is_transformed
+from truestep.seams.code.weaving import compiling, teach_script
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling, teach_script
 
 
 class DrawProbe(Probe):

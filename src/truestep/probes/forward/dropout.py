@@ -19,8 +19,8 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import call_at
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.unread.statements import scope_of
+from truestep.seams.code.weaving import compiling, teach_script
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling, teach_script
 
 _SEAMS = ("dropout", "feature_dropout")
 """The others, for alpha dropout, are off where they are not given the mode."""

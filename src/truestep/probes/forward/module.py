@@ -25,7 +25,7 @@ from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.optimizer.aliases import tell_ensemble
 from truestep.probes.unread.states import InnerCall, dropped_state
-from truestep.seams.weaving import compiling
+from truestep.seams.code.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")

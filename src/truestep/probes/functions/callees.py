@@ -13,7 +13,7 @@ from truestep import source
 from truestep.probes.context.local_variables import own_dict, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.unread.statements import scope_of
-from truestep.seams.functions import code_of
+from truestep.seams.code.functions import code_of
 
 _MOST_FUNCTIONS = 64
 _MOST_DEPTH = 5

@@ -24,7 +24,7 @@ from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
 from truestep.probes.functions.leaves import around, has_leaves
 from truestep.seams.backward import engine_state
-from truestep.seams.functions import observe
+from truestep.seams.code.functions import observe
 from truestep.seams.refs import Ref
 
 _MOST_LOOKS = 6

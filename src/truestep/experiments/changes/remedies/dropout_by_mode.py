@@ -9,8 +9,8 @@ from typing import Any
 
 from truestep.experiments.changes.parts.aimed import Aimed
 from truestep.probes.context.local_variables import argument, readable
+from truestep.seams.code.weaving import teach_script
 from truestep.seams.patch import patch
-from truestep.seams.weaving import teach_script
 
 _FUNCTIONS = ("dropout", "dropout_", "feature_dropout", "feature_dropout_")
 

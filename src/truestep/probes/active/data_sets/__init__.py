@@ -1,6 +1,7 @@
 """Checks of data sets, on copies and by the indices of samples.
 
 checks           `DataSetChecks`: runs the checks of data sets
+called_rows      the rows of a call, next to those of the training
 reads            check: a sample of the evaluation data differs when it is read again
 overlap          check: the training uses samples of the evaluation
 selections       check: masks or indices of a training, a validation and a test have rows in common

@@ -26,9 +26,9 @@ from truestep.probes.forward.losses.paired_scores import score_partners
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
 from truestep.probes.forward.losses.transcripts import Transcripts
+from truestep.seams.code.weaving import compiling, teach_script
 from truestep.seams.divided import is_divided
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling, teach_script
 
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SEAMS = {

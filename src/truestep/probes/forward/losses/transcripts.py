@@ -12,9 +12,9 @@ from typing import Any
 from truestep.events import Site, TranscriptsRead
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.seams.code.weaving import compiling, teach_script
 from truestep.seams.divided import is_divided
 from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling, teach_script
 
 _LOOKS = 3
 _ROWS = 64
