@@ -13,7 +13,7 @@ Settings = tuple[tuple[str, float], ...]
 _MOST = 64
 """Settings of a line that are kept."""
 _DECAY, _OF_RATE = 0.5, 0.05
-"""Weight decay, and its product with the learning rate if it is not part of the gradient, that can remove the weights."""
+"""Weight decay that can remove the weights, and such a weight decay of AdamW when multiplied by the learning rate."""
 _LEAST_PARAMETERS = 3
 """Two layers: a linear model with a strong penalty is ridge regression."""
 _SAME = 0.95
