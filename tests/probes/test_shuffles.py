@@ -24,6 +24,7 @@ def shuffled(call: object) -> list[Shuffled]:
     [
         torch.arange(100), torch.arange(300.0).view(100, 3), torch.arange(100, dtype=torch.bfloat16),
         torch.arange(400).view(100, 2, 2)[:, 0], torch.complex(torch.arange(100.0), torch.zeros(100)),
+        torch.complex(torch.arange(100.0), torch.ones(100)).conj(),
     ],
 )  # fmt: skip
 def test_rows_of_a_tensor_are_overwritten(values: torch.Tensor) -> None:
@@ -40,6 +41,13 @@ def test_rows_of_an_array_are_overwritten_by_python_only() -> None:
     assert (event.kind, event.before) == ("array", 100)
     assert event.after == len(np.unique(values, axis=0)) < 70
     assert shuffled(lambda: np.random.shuffle(np.arange(300).reshape(100, 3))) == []
+
+
+def test_records_of_an_array_are_views() -> None:
+    (event,) = shuffled(lambda: random.shuffle(np.array([(i, i) for i in range(100)], dtype=[("a", int), ("b", int)])))
+    assert event.kind == "array"
+    assert event.after < 70
+    assert shuffled(lambda: random.shuffle(np.empty((5, 0)))) == []
 
 
 @pytest.mark.filterwarnings("ignore:you are shuffling")

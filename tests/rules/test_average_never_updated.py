@@ -2,6 +2,7 @@
 
 from truestep.events import CopyUnchanged, LayerRan, ModelMet, ParametersUnchanged, Site
 from truestep.findings import Confidence
+from truestep.lint import lint
 from truestep.probes.optimizer.copies import idle_loop
 from truestep.rules.average_never_updated import AverageNeverUpdated
 from truestep.testing import judge
@@ -84,3 +85,10 @@ def test_loops_that_change_nothing(tmp_path):
     assert line("a = 0.9 * a + 0.1 * b") == line("pass") == 1
     for body in ("a.data = b.data", "a += b", "a.lerp_(b, 0.1)", "total = a", "c = a - b; print(c)"):
         assert line(body) is None
+
+
+def test_names_of_parts_in_a_loop_over_weights_are_no_average():
+    loop = "import torch\nfor (name, a), (_, b) in zip(one.named_parameters(), two.named_parameters()):\n    {}\n"
+    assert len(lint(loop.format("a = 0.9 * a + 0.1 * b"))) == 1
+    for body in ("layer, _, key = name.rpartition('.'); put(layer, key, b)", "_ = a.copy_(b)"):
+        assert list(lint(loop.format(body))) == []

@@ -130,6 +130,11 @@ def test_values_that_were_not_compared_are_found_without_any_initialisation(tmp_
         {"init": "glorot(self.weight)"},
         {"init": "glorot(1.0, self.weight)"},
         {"init": "for p in self.parameters():\n            glorot(p)"},
+        {"init": "for one in (self.weight, self.bias):\n            glorot(one)"},
+        {"init": "torch.randn(3, 3, out=self.weight.detach())"},
+        {"init": "self.weight = self.other.weight"},
+        {"other": "def tie(net):\n    net.last.weight = net.first.weight"},
+        {"other": "def put(layer, name):\n    vars(layer)['_parameters'][name] = made(name)"},
         {"other": "def fill(net):\n    for x in net.state_dict().values():\n        np.copyto(x.numpy(), made)"},
     ],
 )
@@ -145,8 +150,20 @@ def test_a_base_of_another_file_may_write_in_the_source():
 
 def test_a_file_that_does_not_train_is_less_sure():
     (alone,) = lint(text())
-    (trains,) = lint(text(other="def train(loss):\n    loss.backward()"))
+    (trains,) = lint(
+        text(other="def train(loss, optimizer):\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()")
+    )
     assert (alone.confidence, trains.confidence) == (Confidence.LOW, Confidence.HIGH)
+    (measures,) = lint(text(other="def measure(loss):\n    loss.backward()"))
+    assert measures.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize("given", ["net", "net.parameters()", "list(net.modules())"])
+def test_a_model_that_another_file_gets_is_less_sure(given):
+    train = "def train(loss, optimizer):\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    one = text(other=f"{train}net = Layer(2, 3)\nbegin({given})")
+    (own,), (other,) = lint("def begin(net):\n    pass\n" + one), lint("from layers import begin\n" + one)
+    assert (own.confidence, other.confidence) == (Confidence.HIGH, Confidence.LOW)
 
 
 def test_another_file_may_write_to_it(tmp_path):
@@ -172,9 +189,42 @@ class Layer(nn.Module):
         return x @ self.weight
 
 
+def by_optimizer(layer, loss):
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    loss().backward()
+    optimizer.step()
+
+
+def by_closure(layer, loss):
+    optimizer = torch.optim.LBFGS(layer.parameters(), lr=0.1, max_iter=1)
+
+    def closure():
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()
+        return value
+
+    optimizer.step(closure)
+
+
+def by_hand(layer, loss):
+    for _ in range(2):
+        layer.zero_grad()
+        loss().backward()
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter -= 0.1 * parameter.grad
+
+
+def update(layer, by=by_optimizer):
+    x = torch.linspace(1, 2, 6).view(2, 3)
+    by(layer, lambda: (layer(x) * torch.tensor([-1.0, 2.0, 3.0])).sum())
+
+
 def unwritten(layer):
     with capture_events() as events:
-        layer(torch.ones(2, 3)).sum().backward()
+        update(layer)
     return [(event.layer, event.name) for event in events if isinstance(event, ParameterUnwritten)]
 
 
@@ -261,11 +311,103 @@ def zero(layer):
 )  # fmt: skip
 def test_values_are_compared_with_those_of_the_registration(change, compared):
     with capture_events() as events:
-        change(Memory())(torch.ones(2, 3)).sum().backward()
+        update(change(Memory()))
     assert [event.compared for event in events if isinstance(event, ParameterUnwritten)] == compared
 
 
-def test_versions_of_parameters_are_read_at_the_first_call():
+@pytest.mark.parametrize("by", [by_optimizer, by_closure, by_hand])
+def test_values_are_compared_before_the_first_update(by):
+    with capture_events() as events:
+        update(Memory(), by)
+    assert [event.compared for event in events if isinstance(event, ParameterUnwritten)] == [True]
+
+
+def called_first(layer):
+    with torch.no_grad():
+        layer(torch.ones(2, 3))
+    return layer
+
+
+def differentiated_first(layer):
+    layer(torch.ones(2, 3)).sum().backward()
+    layer.zero_grad()
+    return layer
+
+
+@pytest.mark.parametrize("before", [called_first, differentiated_first])
+@pytest.mark.parametrize("change", [by_data, by_numpy, by_vector, assigned, replaced])
+@pytest.mark.parametrize("by", [by_optimizer, by_hand])
+def test_values_that_are_written_after_a_first_pass_are_quiet(before, change, by):
+    with capture_events() as events:
+        update(change(before(Memory())), by)
+    assert [event for event in events if isinstance(event, ParameterUnwritten)] == []
+
+
+def test_a_parameter_without_a_gradient_and_a_model_without_an_update_are_quiet():
+    class Unused(Memory):
+        def forward(self, x):
+            return x + 0 * x.sum()
+
+    both = nn.Sequential(nn.Linear(3, 3), Unused())
+    assert unwritten(both) == []
+    with capture_events() as events:
+        layer = Memory()
+        for _ in range(3):
+            layer(torch.ones(2, 3)).sum().backward()
+    assert [event for event in events if isinstance(event, ParameterUnwritten)] == []
+
+
+def test_memory_that_a_parameter_of_the_same_name_had_before_is_not_sure():
+    memory = torch.arange(9.0).view(3, 3)
+
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(memory.data)
+
+        def forward(self, x):
+            return x @ self.weight
+
+    with capture_events() as events:
+        Shared()
+        update(Shared())
+    assert [event.compared for event in events if isinstance(event, ParameterUnwritten)] == [False]
+
+
+def test_a_parameter_that_is_made_of_an_earlier_one_is_quiet():
+    with capture_events() as events:
+        layer = Memory()
+        nn.init.eye_(layer.weight)
+        weight = layer.weight
+        del layer.weight
+        layer.weight = nn.Parameter(weight.detach().clone())
+        update(layer)
+    assert [event for event in events if isinstance(event, ParameterUnwritten)] == []
+
+
+OTHER = """
+class Other(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter(torch.empty(3, 3))
+        self.weight.data.normal_()
+        nn.init.normal_(self.weight)
+        self.scale.data.fill_(1)
+"""
+
+
+def test_data_of_another_class_and_of_another_name_are_no_writes_to_values_that_were_compared(tmp_path):
+    path = tmp_path / "layer.py"
+    path.write_text(text(other=OTHER, init="self.bias.data.zero_()"))
+    assert len(judge(ParametersNotInitialised, [met(path)])) == 1
+    assert judge(ParametersNotInitialised, [met(path, compared=False)]) == []
+    for line in ("self.weight.data.normal_()", "nn.init.normal_(self.weight.data)"):
+        path.write_text(text(other=OTHER, init=line))
+        assert judge(ParametersNotInitialised, [met(path)]) == []
+    path.write_text(text(other=OTHER + "        layer.weight.data.normal_()\n"))
+    assert judge(ParametersNotInitialised, [met(path)]) == []
+
+
+def test_versions_of_parameters_are_read_before_the_first_update():
     assert unwritten(nn.Sequential(nn.Linear(3, 3), Layer())) == [("1", "weight")]
     layer = Layer()
     nn.init.eye_(layer.weight)

@@ -61,6 +61,7 @@ def test_shuffles_of_tensors_and_tables_are_found_in_the_source(lines):
         "order = np.hstack([first, second])\nrandom.shuffle(order)",
         "order = np.hstack([x, y])\nrandom.shuffle(order)",
         "rows = np.column_stack([x, y])\nnp.random.shuffle(rows)",
+        "order = np.stack([1, 2, 3])\nrandom.shuffle(order)",
         "random.shuffle(files)",
         "parts = torch.split(x, 3)\nparts = list(parts)\nrandom.shuffle(parts)",
     ],

@@ -360,7 +360,7 @@ class LayerSettingRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParameterUnwritten(Event):
-    """A model was met, and no operation that a version counter counts has written to one of its parameters."""
+    """Before its first update: a parameter with a gradient, and no write to it that a version counter counts."""
 
     absent: ClassVar[str] = "no layer of the program's own with parameters that only a source can initialise"
     model: int

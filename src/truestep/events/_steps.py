@@ -106,6 +106,8 @@ class LearningRateRead(Event):
     optimizer: int
     rates: tuple[float, ...]
     """One for each parameter group, rounded to six digits."""
+    settings: tuple[tuple[str, float], ...] = ()
+    """Its other settings at this step, as in `OptimizerBuilt`."""
     site: Site | None = None
     """The only line of the file of the step that assigns a learning rate by the key "lr"; None if there are several."""
 

@@ -17,11 +17,11 @@ class ParametersNotInitialised(Rule):
 
     What it does
     ------------
-    Finds parameters of a model with a version counter of zero at the first call, which no operation has written to,
-    that their class makes by ``torch.empty``, ``torch.Tensor(rows, columns)`` or the like. Reports them if they have
-    the values that they were registered with, and no file of the program writes to them in a way that this counter
-    does not count, such as ``.data``. Values that are all equal, such as zeros, are reported only if the program
-    initialises no parameters at all.
+    Finds parameters of a model with a gradient and a version counter of zero before their first update, which no
+    operation has written to, that their class makes by ``torch.empty``, ``torch.Tensor(rows, columns)`` or the like.
+    Reports them if they have the values that they were registered with, and no file of the program writes to them in a
+    way that this counter does not count, such as ``.data``. Values that are all equal, such as zeros, are reported only
+    if the program initialises no parameters at all.
 
     Why it matters
     --------------
@@ -47,8 +47,9 @@ class ParametersNotInitialised(Rule):
     Known false alarms
     ------------------
     Zeros that code outside of the program writes through ``.data`` to memory that was zero before. Not reported:
-    parameters that an initialisation, a loaded state or an optimizer has written to, copies of such parameters, names
-    that a file of the program writes to, and programs that load whole models.
+    parameters that an initialisation or a loaded state has written to, also after a first call or backward pass,
+    copies of such parameters, parameters without a gradient, names that a file of the program writes to, and programs
+    that load whole models.
 
     References
     ----------
@@ -73,7 +74,7 @@ class ParametersNotInitialised(Rule):
         if made is None or not isinstance(event, ParameterUnwritten):
             return
         site, found = made
-        texts = [text_of(path) for path in dict.fromkeys((*(path for _, path in event.owners), *event.files))]
+        texts = [_text(path, event) for path in dict.fromkeys((*(path for _, path in event.owners), *event.files))]
         if unwritten.is_written(event.name, texts) or (not event.compared and unwritten.may_write_all(texts)):
             return
         self.report(
@@ -85,6 +86,14 @@ class ParametersNotInitialised(Rule):
             help=found.help,
             unit="parameters",
         )
+
+
+def _text(path: str, event: ParameterUnwritten) -> str:
+    """Return the parts of a file that may write to a parameter; all of it without first values to compare with."""
+    program = program_of(path) if event.compared else None
+    return (
+        text_of(path) if program is None else unwritten.of_others(program, event.name, [one for one, _ in event.owners])
+    )
 
 
 def _made(event: ParameterUnwritten) -> tuple[Site, Suspicion] | None:

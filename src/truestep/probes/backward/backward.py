@@ -200,6 +200,8 @@ class BackwardProbe(Probe):
                 scene.scales.before_backward(outputs, kind)
         if moved and not scene.depth.step:  # the closure of an optimizer is called at other weights
             self._stepped_at = site
+            if scene.unwritten is not None:
+                scene.unwritten.moved()
             scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             sampled = scene.sampling.on
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
@@ -345,6 +347,8 @@ class BackwardProbe(Probe):
             for panel in scene.ledger.panels.values():
                 panel.scaled = True
         in_step = scene.depth.step > 0
+        if scene.unwritten is not None:
+            scene.unwritten.differentiated(in_step=in_step)
         waits = not counts[1] and counts[0] > 0 and gradients_wait()
         # At every step: by this key without the cost of `tell`.
         key = (id(site), root, divided, retained, same, counts, in_step, scaled, scene.loader, waits)

@@ -25,6 +25,7 @@ from truestep.probes.gradients.scales import Scales
 if TYPE_CHECKING:
     from truestep.probes.active.probe import ActiveProbe
     from truestep.probes.data.seeds import SeedProbe
+    from truestep.probes.forward.layers.unwritten import Unwritten
     from truestep.probes.functions.probe import FunctionProbe
     from truestep.probes.ranks.probe import RankProbe
     from truestep.probes.unread.values import UnreadValues
@@ -77,6 +78,7 @@ class Scene:
         checks: the active checks, None if they are off.
         unread: the results that nothing reads, None before the probe of backward passes is installed.
         functions: the probe of functions that are models, None before it is installed.
+        unwritten: the parameters that nothing has written to, None before the probe of modules is installed.
     """
 
     def __init__(self, torch: Any, listener: Listener = _IGNORING) -> None:
@@ -101,6 +103,7 @@ class Scene:
         self.checks: ActiveProbe | None = None
         self.unread: UnreadValues | None = None
         self.functions: FunctionProbe | None = None
+        self.unwritten: Unwritten | None = None
         self.coast = Coast(self)
         self._events: dict[tuple[Any, ...], Any] = {}
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())

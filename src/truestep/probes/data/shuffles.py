@@ -63,9 +63,10 @@ class ShuffleProbe(Probe):
         kind = type(x)
         if kind is self.scene.torch.Tensor:
             return "tensor" if x.dim() and _LEAST_ROWS <= x.shape[0] <= _MOST_ROWS and has_values(x) else ""
-        if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or not views:
+        if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or not views or not x.size or x.dtype.hasobject:
             return ""
-        return "array" if x.ndim >= _VIEWS and _LEAST_ROWS <= x.shape[0] <= _MOST_ROWS and not x.dtype.hasobject else ""
+        is_view = x.ndim >= _VIEWS or (x.ndim == 1 and x.dtype.names is not None)  # as are records
+        return "array" if is_view and _LEAST_ROWS <= x.shape[0] <= _MOST_ROWS else ""
 
     @sees
     def rows(self, x: Any) -> int | None:
@@ -91,5 +92,6 @@ def _different(torch: Any, x: Any) -> int | None:
     if type(x) is torch.Tensor:
         if x.numel() > _MOST_VALUES or "numpy" not in sys.modules:
             return None
-        x = x.detach().cpu().reshape(len(x), -1).contiguous().view(torch.uint8).numpy()
+        flat = x.detach().cpu().resolve_conj().resolve_neg().reshape(len(x), -1)
+        x = flat.contiguous().view(torch.uint8).numpy()
     return len({row.tobytes() for row in x.reshape(len(x), -1)}) if x.size <= _MOST_VALUES else None

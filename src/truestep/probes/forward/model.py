@@ -103,7 +103,7 @@ class Models:
         self._has_autocast = scene.torch.amp.is_autocast_available
         self._known: dict[int, Model] = {}
         self._settings = LayerSettings(scene)
-        self.unwritten = Unwritten(scene)
+        self.unwritten = scene.unwritten = Unwritten(scene)
         self._wholes: set[tuple[int, int]] = set()
 
     def met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
@@ -130,7 +130,7 @@ class Models:
             if fresh:
                 site = scene.sites.at(frame)
                 self._settings.look(module, model.number, site)
-                self.unwritten.tell(module, model.number, site)
+                self.unwritten.meet(module, model.number, site)
         return model
 
     def _introduce(self, module: Any, model: Model, parameters: list[Any], frame: FrameType | None, name: str) -> None:

@@ -32,7 +32,7 @@ from truestep.probes.optimizer.pace import Pace
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
-from truestep.probes.optimizer.stepped import Stepped
+from truestep.probes.optimizer.stepped import Stepped, settings
 from truestep.probes.unread.rates import ComputedRates
 from truestep.seams.patch import patch
 
@@ -168,7 +168,7 @@ class OptimizerProbe(Probe):
                 maximizes=group.get("maximize") is True,
                 replaces=replaces,
                 one_pass=replaces is not None and site is not None and lasts_one_pass(scene.sites.chain(1)),
-                settings=_settings(group) if type(optimizer).__module__.startswith("torch.optim.") else (),
+                settings=settings(optimizer),
                 site=site,
             )
         )
@@ -229,6 +229,8 @@ class OptimizerProbe(Probe):
         panel = self._panels.get(id(optimizer))
         if panel is None or panel.optimizer() is not optimizer:
             panel = self._meet(optimizer, None)
+        if scene.unwritten is not None:
+            scene.unwritten.stepping()
         if panel.number in self._rebuilt.waiting:
             self._rebuilt.begins(panel, site)
         closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
@@ -352,15 +354,6 @@ class OptimizerProbe(Probe):
 def _one_of(panel: Panel) -> Any:
     """Return a parameter of an optimizer; None without any."""
     return panel.everything[0].ref() if panel.everything else None
-
-
-def _settings(group: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    """Return the settings of a group that decide how earlier gradients count."""
-    betas = group.get("betas")
-    pairs = zip(("beta1", "beta2"), betas if isinstance(betas, tuple | list) else (), strict=False)
-    names = ("momentum", "alpha") if "centered" in group else ("momentum",)  # the alpha of ASGD is another one
-    given = [(name, group.get(name)) for name in names if name in group]
-    return tuple((name, float(value)) for name, value in (*given, *pairs) if type(value) in (int, float))
 
 
 def _number(value: Any) -> float:

@@ -108,7 +108,10 @@ class Stepped:
         if not rates or any(rate.__class__ not in (float, int) for rate in rates):
             return None
         rounded = tuple(float(f"{rate:.6g}") for rate in rates)
-        return self._scene.event(LearningRateRead, optimizer=number, rates=rounded, site=_written(site))
+        others = settings(optimizer)
+        return self._scene.event(
+            LearningRateRead, optimizer=number, rates=rounded, settings=others, site=_written(site)
+        )
 
     def after(self, panel: Panel, site: Site | None) -> None:
         """Emit the parameters that changed and those that did not."""
@@ -294,3 +297,16 @@ def _largest(optimizer: Any) -> float:
     """Return the largest learning rate; 0.0 if one is unknown."""
     rates = [group.get("lr") for group in optimizer.param_groups]
     return max(map(float, rates)) if rates and all(isinstance(rate, int | float) for rate in rates) else 0.0
+
+
+def settings(optimizer: Any) -> tuple[tuple[str, float], ...]:
+    """Return the settings of an optimizer of torch that decide how earlier gradients count, of its first group."""
+    if not type(optimizer).__module__.startswith("torch.optim.") or not optimizer.param_groups:
+        return ()
+    group = optimizer.param_groups[0]
+    betas = group.get("betas")
+    pairs = zip(("beta1", "beta2"), betas if isinstance(betas, tuple | list) else (), strict=False)
+    names = ("momentum", "alpha") if "centered" in group else ("momentum",)  # the alpha of ASGD is another one
+    given = [(name, group.get(name)) for name in names if name in group]
+    known = (int, float)  # those of NumPy too
+    return tuple((name, float(value)) for name, value in (*given, *pairs) if isinstance(value, known))

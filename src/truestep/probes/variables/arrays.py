@@ -61,6 +61,8 @@ def version_of(value: Any) -> Any:
 
 def shape_of(torch: Any, value: Any) -> tuple[int, ...]:
     """Return the shape of an array with rows, () for any other object; reads no values."""
+    if type(value) is torch.Tensor and value.is_nested:  # without a shape
+        return ()
     if type(value) is torch.Tensor or (type(value).__module__ == "numpy" and hasattr(value, "shape")):
         return tuple(int(size) for size in value.shape)
     return ()

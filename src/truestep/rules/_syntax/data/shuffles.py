@@ -45,4 +45,7 @@ def _is_table(name: str, made: ast.Call) -> bool:
     """Return True if a function of NumPy makes an array with several dimensions."""
     if name == "numpy.hstack":
         return _COLUMN.search(ast.unparse(made)) is not None
+    parts = made.args[0].elts if made.args and isinstance(made.args[0], ast.List | ast.Tuple) else []
+    if name == "numpy.stack" and any(isinstance(part, ast.Constant) for part in parts):  # of numbers: one dimension
+        return False
     return name.startswith("numpy.") and name.removeprefix("numpy.") in _TABLES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,6 +11,9 @@ from truestep.syntax import Call, Program, Suspicion
 
 _SMALL = 0.005
 """Largest momentum, or share of the old squares, that is a weight decay in another place."""
+_LONGER = 4
+"""Steps that the first beta averages over, relative to those of the second, from which on this slows down a training.
+Betas such as 0.95 and 0.9, or 0.98 and 0.95, train as well as usual ones."""
 _WITH_BETAS = frozenset({"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SparseAdam"})
 _PLACES = {
     "SGD": {"momentum": 2, "weight_decay": 4},
@@ -17,6 +21,12 @@ _PLACES = {
     **{kind: {"betas": 2} for kind in _WITH_BETAS},
 }
 """Places of settings among the arguments of torch's optimizers, behind the parameters and the learning rate."""
+
+_CHANGED = re.compile(
+    r"""\[\s*["'](?:momentum|betas|alpha)["']\s*\]\s*[-+*/]?=[^=]|\.update\([^()]*\b(?:momentum|betas|alpha)\b"""
+    r"""|\b(?:OneCycle|Cyclic)LR\("""
+)
+"""Settings that are assigned later, as by a schedule."""
 
 
 class OutOfRange(NamedTuple):
@@ -31,7 +41,7 @@ class OutOfRange(NamedTuple):
 def out_of_range(settings: dict[str, float], weight_decay: float) -> OutOfRange | None:
     """Return the failure of the settings of an optimizer; None if each is in its range."""
     first, second = settings.get("beta1", 0.0), settings.get("beta2", 1.0)
-    if first > second:
+    if first and (not second or 1 - second > _LONGER * (1 - first)):
         return OutOfRange(
             f"the betas of {{kind}} are exchanged: {first:g} and {second:g}",
             "averages gradients over more steps than their squares",
@@ -47,7 +57,7 @@ def out_of_range(settings: dict[str, float], weight_decay: float) -> OutOfRange 
             f"pass settings by name: `momentum=0.9, weight_decay={momentum:g}`" if shifted else "use a momentum of 0.9",
             "0.5 to 0.99",
         )
-    if "alpha" in settings and (alpha >= 1 or 0 < alpha <= _SMALL):
+    if "alpha" in settings and (alpha >= 1 or (0 < alpha <= _SMALL and not weight_decay)):
         return OutOfRange(
             f"`alpha` of {{kind}} is {alpha:g}",
             "keeps the first squares for ever" if alpha >= 1 else "a weight decay as `alpha`",
@@ -57,8 +67,17 @@ def out_of_range(settings: dict[str, float], weight_decay: float) -> OutOfRange 
     return None
 
 
+def is_usual(settings: dict[str, float], other: dict[str, float]) -> bool:
+    """Return True if settings are in their range, and one that is not in the range of others has a usual value."""
+    if out_of_range(settings, 0.0) is not None:
+        return False
+    return any(value > _SMALL and name in other and value != other[name] for name, value in settings.items())
+
+
 def optimizer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
     """Yield constructions of optimizers with a setting out of range that the source writes out."""
+    if _CHANGED.search(program.text):
+        return
     for call in program.optimizers:
         places = _PLACES.get(call.method, {})
         if not places or call.unpacks:

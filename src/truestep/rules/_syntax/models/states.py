@@ -179,7 +179,8 @@ def _rebound(program: Program) -> Iterator[Suspicion]:
         for ones in loop.scope.bindings.values():
             if not any(one.how == "for" and one.node is loop.node for one in ones):
                 continue
-            lost = [one for one in ones if one.how == "=" and one.context.loop is loop and not _read_later(one, loop)]
+            made = [one for one in ones if one.how == "=" and not one.index and one.context.loop is loop]
+            lost = [one for one in made if one.key != "_" and not _read_later(one, loop)]
             if lost:
                 yield Suspicion(
                     loop.node.iter,

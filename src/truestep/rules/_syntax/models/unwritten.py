@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from truestep.findings import Confidence
-from truestep.syntax import Call, Program, Suspicion
+from truestep.syntax import Call, Kind, Program, Suspicion
 
 _PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 _EMPTY = frozenset({"torch.empty", "torch.empty_like", "torch.empty_strided"})
@@ -17,12 +19,12 @@ _LEAST_SIZES = 2
 """Arguments from which on those of a constructor are sizes: a single one may be data."""
 _OF_DATA = re.compile(
     r"\.data\b\s*(?:\.\w+_\(|[-+*/]?=[^=]|\[)|\w_\(\s*[\w.\[\]]+\.data\b|\.numpy\(\)\s*\[[^\]]*\]\s*[-+*/]?=[^=]"
-    r"|vector_to_parameters|(?:torch|pickle|joblib)\.loads?\(|to_empty|skip_init|functional_call|make_functional"
+    r"|\bout=[\w.\[\]]+\.(?:data\b|detach\()|vector_to_parameters|(?:torch|pickle|joblib)\.loads?\(|to_empty|skip_init|functional_call|make_functional"
 )
 """Writes to values of parameters that no version counter counts, and models that are loaded as a whole."""
 _OF_ALL = re.compile(
     r"\.apply\(|(?<!grad_norm)(?<!grad_value)_\((?!self\.)\w|load_(?:state|model|weight|checkpoint|param)|from_pretrained"
-    r"|\.\w+_\(|setattr|getattr|__dict__|\binit\w*\(|(?<!def )\b(?!super\b)\w+\(\s*self\s*[,)]"
+    r"|\.\w+_\(|setattr|getattr|__dict__|\b_parameters\b|\binit\w*\(|(?<!def )\b(?!super\b)\w+\(\s*self\s*[,)]"
     r"|^[ \t]*for\b[^\n]*\b(?:parameters|modules|children|state_dict)\([^\n]*:[ \t]*$",
     re.MULTILINE,
 )
@@ -30,6 +32,10 @@ _OF_ALL = re.compile(
 _NO_WRITES = re.compile(
     r"def __init__\(|super\([^)]*\)\.__init__\(|\.__init__\(|requires_grad_\(|clip_grad_(?:norm|value)_\("
 )
+_UPDATES = re.compile(r"\.step\(|\.grad\b")
+_PARTS = re.compile(r"\.(?:named_)?(?:parameters|modules|children)\(|\.state_dict\(")
+_PLAIN = sys.stdlib_module_names | {*dir(builtins), "", "numpy", "sklearn", "torch"}
+"""Beginnings of names of functions that initialise nothing, or that `_OF_ALL` finds."""
 _PLAIN_BASES = ("torch.nn.", "lightning.", "pytorch_lightning.")
 """Beginnings of bases that do not initialise the parameters of their subclasses."""
 
@@ -46,14 +52,32 @@ def parameters_not_initialised(program: Program) -> Iterator[Suspicion]:
     """Yield parameters that nothing in the file writes to, of classes without a base in another file."""
     if "empty" not in program.text and "Tensor(" not in program.text:
         return
-    confidence = Confidence.HIGH if "backward(" in program.text else Confidence.LOW  # another file may write to it
+    trains = "backward(" in program.text and _UPDATES.search(program.text) is not None
+    confidence = Confidence.HIGH if trains and not _goes_elsewhere(program) else Confidence.LOW
     for one in unwritten(program):
-        if is_written(one.name, (program.text,)) or may_write_all((program.text,)):
+        if _is_replaced(one, program) or is_written(one.name, (program.text,)) or may_write_all((program.text,)):
             continue
         owner = one.call.scope.owner
         bases = [] if owner is None else program.bases(owner)
         if all(base == "object" or base.startswith(_PLAIN_BASES) for base in bases):
             yield suspicion(one, confidence)
+
+
+def _goes_elsewhere(program: Program) -> bool:
+    """Return True if a function of another file, or of a library, gets a model or parameters: it may write to them."""
+    for call in program.calls:
+        if call.name.partition(".")[0] in _PLAIN:
+            continue
+        for value in (*call.node.args, *(keyword.value for keyword in call.node.keywords)):
+            if _PARTS.search(ast.unparse(value)) or program.kinds.is_a(value, Kind.MODEL, call.context, call.order):
+                return True
+    return False
+
+
+def _is_replaced(one: Unwritten, program: Program) -> bool:
+    """Return True if the class or other code assigns another parameter to the attribute, such as a tied one."""
+    replaces = rf"\.{one.name}\s*(?::[^=\n]*)?=(?!=)(?!\s*(?:None\b|[\w.]*Parameter\())"
+    return re.search(replaces, of_others(program, one.name, [one.owner])) is not None
 
 
 def suspicion(one: Unwritten, confidence: Confidence = Confidence.HIGH) -> Suspicion:
@@ -89,10 +113,23 @@ def is_written(name: str, texts: Iterable[str]) -> bool:
     own = re.compile(
         rf"\.{name}\b\s*(?:\.data\b|(?:\[[^\]]*\]\s*)?\.\w+_\(|\[[^\]]*\]\s*[-+*/]?=[^=])"
         rf"|^[ \t]*(?!self\b|super\b|print\b)[\w.]+\((?:[^()=\n]*,)?\s*(?:[\w.\[\]]+\.)?{name}\b"
+        rf"|^[ \t]*for\b[^\n]*\bself\.{name}\b[^\n]*:[ \t]*$"
         rf"|\w+_\(\s*(?:[\w.\[\]]+\.)?{name}\b|(?:init|reset|fill|copy|load|set|assign|uniform|normal|xavier|kaiming|glorot|orthogonal)\w*\([^()]*\.{name}\b",
         re.MULTILINE,
     )
     return any(own.search(text) or _OF_DATA.search(text) for text in texts)
+
+
+def of_others(program: Program, name: str, owners: Iterable[str]) -> str:
+    """Return the text of a file without the data of other parameters, and without those of other classes."""
+    lines = program.text.splitlines(keepends=True)
+    own = re.compile(rf"\bself\.{name}\b(?:\.data\b)?")
+    known = set(owners)
+    for kind in ast.walk(program.tree):
+        if isinstance(kind, ast.ClassDef) and kind.name not in known:
+            for number in range(kind.lineno - 1, kind.end_lineno or 0):
+                lines[number] = own.sub("other", lines[number])
+    return re.sub(rf"\bself\.(?!{name}\b)\w+\.data\b", "other", "".join(lines))
 
 
 def may_write_all(texts: Iterable[str]) -> bool:
