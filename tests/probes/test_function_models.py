@@ -139,6 +139,23 @@ def by_closure() -> None:
             float((net(X_VAL) - Y_VAL).abs().mean())
 
 
+def of_batch(weights: Weights, batch: tuple[Tensor, Tensor]) -> Tensor:
+    return predict(weights, batch[0])
+
+
+def by_tuple() -> None:
+    weights = weights_of(6, 16, 1)
+    optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+    for rows in batches():
+        batch = X_TRAIN[rows], Y_TRAIN[rows]
+        loss = F.mse_loss(of_batch(weights, batch), batch[1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            float((of_batch(weights, (X_VAL, Y_VAL)) - Y_VAL).abs().mean())
+
+
 def events_of(train: Callable[[], object]) -> list[Event]:
     with capture_events() as events:
         train()
@@ -157,6 +174,7 @@ def of_kind(events: list[Event], *kinds: type[Event]) -> list[Any]:
         (by_new_tensors, "predict"),
         (by_class, "__call__"),
         (by_closure, "net"),
+        (by_tuple, "of_batch"),
     ],
 )
 def test_a_model_is_found_in_each_style(train: Callable[[], None], name: str) -> None:

@@ -398,3 +398,45 @@ def steps_of_a_function():
 )
 def test_a_result_that_may_be_read_is_not(train):
     assert reads(train) == []
+
+
+def momentum(ps, gs, velocity):
+    with torch.no_grad():
+        for p, g, v in zip(ps, gs, velocity, strict=False):
+            v = 0.9 * v + g
+            p.sub_(0.01 * v)
+
+
+def momentum_kept(ps, gs, kept):
+    with torch.no_grad():
+        for place, (p, g, v) in enumerate(zip(ps, gs, kept, strict=False)):
+            v = 0.9 * v + g
+            kept[place] = v
+            p.sub_(0.01 * v)
+
+
+def scaled(ps, gs, rates):
+    with torch.no_grad():
+        for p, g, rate in zip(ps, gs, rates, strict=False):
+            rate = rate * 0.1
+            p.sub_(rate * g)
+
+
+def test_a_momentum_that_is_lost_is_found():
+    def train(update, state):
+        torch.manual_seed(0)
+        ps = [torch.randn(4, 1).requires_grad_(), torch.zeros(1, requires_grad=True)]
+        x = torch.randn(16, 4)
+        with capture_events() as events:
+            for _ in range(8):
+                gs = torch.autograd.grad((x @ ps[0] + ps[1] - 1).square().mean(), ps)
+                update(ps, gs, state)
+        return [event for event in events if isinstance(event, ev.ValueUnread)]
+
+    ps = [torch.randn(4, 1), torch.zeros(1)]
+    velocity = [torch.zeros_like(p) for p in ps]
+    (found,) = train(momentum, velocity)
+    assert (found.name, found.kind) == ("v", "rebound")
+    kept = [torch.zeros_like(p) for p in ps]
+    assert not train(momentum_kept, kept)
+    assert not train(scaled, [0.1, 0.1])

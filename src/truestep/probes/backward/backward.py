@@ -252,6 +252,8 @@ class BackwardProbe(Probe):
         if steps.moved(outputs, args, site):
             scene.close_step(HandStepped(site=site, moved=1, mixed=0))
         if not steps.trains(site):
+            if steps.is_early(site):
+                self.unread.look(scene.sites.frame(1), backward=True)  # an update may be lost
             return
         transformed, root = steps.is_transformed(), steps.value_of(outputs[0])
         if type(root) is self._tensor and (scene.sampling.on or not scene.sampling.step & 1):

@@ -11,6 +11,7 @@ from truestep.seams.refs import Ref
 
 _MOST_LINES = 8
 _MOST_NODES = 5_000
+_EARLY = 5
 _FARTHEST = 0.5
 """Largest difference of new leaves to those before them, by their norm: an update; other ones are drawn again."""
 
@@ -42,6 +43,8 @@ class TakenSteps:
         self._scene = scene
         self._functions: Any = _functorch
         self._lines: dict[int, Leaf] = {}
+        self._early: dict[int, int] = {}
+        """Line to the number of its early passes that are left."""
         self._training: set[int] = set()
         """Lines with a pass after an update."""
         self.site: Site | None = None
@@ -84,6 +87,12 @@ class TakenSteps:
     def trains(self, site: Site | None) -> bool:
         """Return True for a line of passes that updates follow."""
         return id(site) in self._training
+
+    def is_early(self, site: Site | None) -> bool:
+        """Return True for the first passes for leaves of a line, whether updates follow or not."""
+        left = self._early.get(id(site), _EARLY) if id(site) in self._lines else 0
+        self._early[id(site)] = max(0, left - 1)
+        return left > 0
 
     def waits(self) -> bool:
         """Return True if the leaves of the latest pass with an update have moved since."""

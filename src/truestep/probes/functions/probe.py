@@ -32,6 +32,8 @@ _MOST_LOOKS = 6
 _LEAST = 2
 """Passes that a function must be a model in."""
 _MOST_MODELS = 4
+_MOST_PARTS = 8
+"""Tensors of a batch, and of a result, that are looked at."""
 _COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
 
 
@@ -234,7 +236,7 @@ class FunctionProbe(Probe):
         key, torch = id(own.__code__), self.scene.torch
         given = _given(own, args, kwargs)
         weights = frozenset(name for name, value in given.items() if has_leaves(torch, value))
-        samples = [value for name, value in given.items() if name not in weights and self._is_tensor(value)]
+        samples = [one for name, value in given.items() if name not in weights for one in self._tensors(value)]
         is_model = (
             any(value.dim() and not value.requires_grad for value in samples)
             and not any(value.requires_grad for value in samples)
@@ -251,8 +253,18 @@ class FunctionProbe(Probe):
         if self._within:
             self._within[-1] += within
 
-    def _is_tensor(self, value: object) -> bool:
-        return type(value) in self._kinds
+    def _tensors(self, value: Any) -> list[Any]:
+        """Return a tensor, or those of a batch that is a tuple, a list or a dict."""
+        if type(value) in self._kinds:
+            return [value]
+        kind = type(value)
+        if kind is dict:
+            parts: tuple[Any, ...] = tuple(value.values())
+        elif kind is list or (isinstance(value, tuple) and (kind is tuple or "_fields" in vars(kind))):
+            parts = tuple(value)
+        else:
+            return []
+        return [part for part in parts[:_MOST_PARTS] if type(part) in self._kinds]
 
     def _is_result(self, result: Any) -> bool:
         first = self._first(result)
@@ -263,7 +275,7 @@ class FunctionProbe(Probe):
         if type(result) is self._kinds[0]:
             return result
         parts = list(result.values()) if type(result) is dict else result if type(result) in (tuple, list) else ()
-        return next((part for part in parts[:8] if type(part) is self._kinds[0]), None)
+        return next((part for part in parts[:_MOST_PARTS] if type(part) is self._kinds[0]), None)
 
     @sees
     def _settle(self) -> None:
@@ -284,8 +296,8 @@ class FunctionProbe(Probe):
         user = scene.sites.above(frame)
         site = scene.sites.at(user)
         passed = _given(own, args, kwargs)
-        samples = [name for name, value in passed.items() if name not in model.weights and self._is_tensor(value)]
-        given = [passed[name] for name in samples]
+        samples = [name for name, value in passed.items() if name not in model.weights and self._tensors(value)]
+        given = [one for name in samples for one in self._tensors(passed[name])]
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
         if tracked:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.unread.rebound import rebound
+from truestep.probes.unread.rebound import lost_states, reads_gradients, rebound
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -37,6 +37,8 @@ class Unread(NamedTuple):
     """Whether it is under a condition."""
     rebound: bool = False
     """Whether the variable is that of the loop around the statement."""
+    lost: bool = False
+    """Whether it is an update by hand that surely goes nowhere: by taken gradients, or of its state."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -70,7 +72,11 @@ def unread(code: CodeType) -> tuple[Unread, ...]:
                 found[names or node] = Unread(names, value, place, lines, changed, not looped, guarded)
     for node, name in rebound(scope):
         lines = node.lineno, node.end_lineno or node.lineno
-        found[node] = Unread((name,), node.value, _site(code, node.value), lines, False, False, False, True)
+        lost = reads_gradients(scope, node)
+        found[node] = Unread((name,), node.value, _site(code, node.value), lines, False, False, False, True, lost)
+    for node, name in lost_states(tree, scope):
+        lines = node.lineno, node.end_lineno or node.lineno
+        found[node] = Unread((name,), node.value, _site(code, node.value), lines, False, False, False, True, True)
     return tuple(found.values())
 
 

@@ -20,6 +20,7 @@ from truestep.probes.unread.effects import is_pure, owner_of
 from truestep.probes.unread.masks import calls, passed
 from truestep.probes.unread.rebound import is_descent
 from truestep.probes.unread.statements import Unread, unread
+from truestep.seams.code.functions import code_of
 from truestep.seams.refs import Ref
 from truestep.seams.tracing import Aside
 
@@ -109,14 +110,15 @@ class UnreadValues:
 
     def _called(self, function: Any, names: dict[str, Any]) -> None:
         """Judge the updates of a function of the program that runs after the backward pass, by its source."""
-        if type(function) is FunctionType and self._scene.sites.kind(function.__code__) == 0:
-            for one in unread(function.__code__):
+        code = code_of(function) if type(function) is FunctionType else None
+        if code is not None and self._scene.sites.kind(code) == 0:
+            for one in unread(code):
                 watched = self._watched.setdefault(one, _Watched())
-                if one.rebound and not watched.closed and is_descent(one.value, one.names[0]):
+                if one.rebound and not watched.closed and (one.lost or is_descent(one.value, one.names[0])):
                     self._dropped(one, watched, names)
 
     def _examine(self, one: Unread, watched: _Watched, own: dict[str, Any], names: dict[str, Any]) -> None:
-        if not one.names or (one.rebound and is_descent(one.value, one.names[0])):
+        if not one.names or (one.rebound and (one.lost or is_descent(one.value, one.names[0]))):
             self._dropped(one, watched, names)
             return
         if one.rebound and one.names[0] not in own:
