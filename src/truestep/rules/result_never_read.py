@@ -29,14 +29,14 @@ class ResultNeverRead(Rule):
     their values in the frames at sampled steps. Reports a mask with both values, a result with a graph and other
     tensors that each step makes; of those that are made once before the training, masks, samplers, and weights with a
     number for each class of the loss. Also reports a mask of both values that is passed to a function of the program
-    which never reads it, and a statement that is only an operation on a tensor, such as
-    ``scores.masked_fill(mask, -1e9)`` or ``weight.data.clamp(-1, 1)``: the operation returns a new tensor, which is
-    dropped; so is the new value of the variable of a loop, as in ``for p in parameters: p = p - rate * p.grad``, and
-    the next momentum in a loop over a list of momenta that begin as zeros, if nothing stores it in the list. In training
-    and in evaluation, reports a loop that calls a recurrent model with one step of a sequence after the other, always
-    from the same state, and never reads the state that the model returns: the next input is made from the result, or
-    only the result of the last step is read. The model is a recurrent layer of torch, or its source returns the next
-    state by the name of the argument.
+    which never reads it, and a statement that is only an operation on a tensor, such as ``scores.masked_fill(mask,
+    -1e9)`` or ``weight.data.clamp(-1, 1)``: the operation returns a new tensor, which is dropped; so is the new value
+    of the variable of a loop, as in ``for p in parameters: p = p - rate * p.grad``, and the next momentum in a loop
+    over a list of momenta that begin as zeros, if nothing stores it in the list. In training and in evaluation, reports
+    a loop that calls a recurrent model with one step of a sequence after the other, always from the same state, and
+    never reads the state that the model returns: the next input is made from the result, or only the result of the last
+    step is read. The model is a recurrent layer of torch, or its source returns the next state by the name of the
+    argument.
 
     Why it matters
     --------------
