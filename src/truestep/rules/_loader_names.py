@@ -11,7 +11,7 @@ _SEEN = frozenset({"tr", "train", "training", "trn", "fit", "seen", "memory", "o
 _NEUTRAL = frozenset(
     {"", "b", "batch", "batches", "features", "images", "inputs", "iter", "s", "self", "splits", "x", "xs"}
 )
-_GENERAL = re.compile(r"loader|data|dl|set|ds")
+_GENERAL = re.compile(r"loader|queue|data|dl|set|ds")
 
 
 def is_held_out(name: str) -> bool:

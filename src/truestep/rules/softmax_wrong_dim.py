@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, SamplesCompared, Site
-from truestep.findings import Confidence, Severity
+from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, ResultCompared, SamplesCompared, Site
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
@@ -27,7 +27,9 @@ class SoftmaxWrongDim(Rule):
     scores that are products of vectors with a norm of one over the samples of the batch, in each of their dimensions,
     at three sampled steps; and an overlap by hand (dice, IoU) of a softmax and one-hot targets of the same shape, at
     three sampled steps, if the softmax runs over the rows or columns of the image and the targets have their one along
-    another dimension.
+    another dimension. In an evaluation, repeats the statements after the call of a model on copies, and reports a
+    softmax of its scores over the samples, of which the program then takes a class of every row, or the largest of each
+    row, if the model is trained by a cross entropy of so many classes.
 
     Why it matters
     --------------
@@ -57,7 +59,8 @@ class SoftmaxWrongDim(Rule):
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
     (attention), a head with one class and its index as the target, lists if only some have one entry, and
-    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well.
+    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well; and a
+    softmax over the samples that an evaluation reads in another way, as for the best sample of each class.
 
     References
     ----------
@@ -69,7 +72,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, SamplesCompared)
+    watches = (LossComputed, OverlapRead, PartnersScored, ResultCompared, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -89,6 +92,8 @@ class SoftmaxWrongDim(Rule):
         """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
+        self._classes: set[int] = set()
+        """Numbers of classes of the losses of the training."""
 
     def suspected(self) -> bool:
         return super().suspected() or any(2 * self._right.get(site, 0) < times for site, times in self._wrong.items())
@@ -100,10 +105,14 @@ class SoftmaxWrongDim(Rule):
             self._scored(event, run)
         if isinstance(event, OverlapRead) and event.crossed:
             self._overlaps(event, run)
+        if isinstance(event, ResultCompared) and event.how == "shares":
+            self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
         if not over:
+            if event.kind in _OF_CLASSES and (event.input_rank, event.target_rank) == (2, 1):
+                self._classes.add(event.classes)
             self._right[site] = self._right.get(site, 0) + 1
             if 2 * self._right[site] >= self._wrong.get(site, 0):
                 self.withdraw(site)
@@ -162,6 +171,23 @@ class SoftmaxWrongDim(Rule):
             key=("overlap", event.site),
         )
         draft.count = count
+
+    def _of_evaluation(self, event: ResultCompared, run: Progress) -> None:
+        if event.predicted[-1] not in self._classes:
+            return
+        samples, classes = event.predicted
+        self.report(
+            event.site,
+            f"a softmax in an evaluation runs over the {samples} samples of a batch, and not over the {classes} classes",
+            run=run,
+            label="takes scores of each sample, which do not sum to one",
+            related=(Mark(event.call, "the call of the model"),) if event.call and event.call != event.site else (),
+            cost="the score of a sample depends on the other samples of its batch",
+            help=_help("batch"),
+            confidence=Confidence.MEDIUM,
+            unit="evaluations",
+            key=("evaluation", event.site),
+        )
 
     def _inside(self, event: SamplesCompared, run: Progress) -> None:
         name = run.model_name(event.model)

@@ -129,14 +129,17 @@ class Statements:
 
     def scored(self, made: Made, target: Any, node: ast.expr, path: str) -> None:
         """Handle rows of the result with their targets; None for those that they were compared with before."""
+        if made.shares and isinstance(node, ast.Subscript) and is_column(node.slice):
+            self.mistaken("shares", node, path, made)
         target = made.labels if target is None else target
         if target is not None and made.numbers is not None and made.by is not None:
             self._score(made, target, node, path)
 
-    def mistaken(self, how: str, node: ast.expr, path: str, pair: tuple[Any, Any] | None = None) -> None:
-        """Handle a mistake that an expression shows, of these predictions and targets."""
+    def mistaken(self, how: str, node: ast.expr, path: str, made: Made | None = None) -> None:
+        """Handle a mistake that an expression shows, of a value that was made so."""
+        pair = None if made is None else made.pair
         if how != "cancelled" or cancels(pair, self.scene.torch, linecache.getline(path, node.lineno)):
-            self._tell(how, None, node, path, ast.unparse(node))
+            self._tell(how, made if how == "shares" else None, node, path, ast.unparse(node))
 
     def sized(self, made: Made, node: ast.expr, path: str) -> None:
         """Handle the sizes of differences between predictions and targets."""
@@ -177,6 +180,14 @@ class Statements:
         self._left -= 1
         if self._left < 0:
             raise Unknown
+
+
+def is_column(index: ast.expr) -> bool:
+    """Return True if an index takes one column of all rows, as `[:, 1]` does."""
+    match index:
+        case ast.Tuple(elts=[ast.Slice(lower=None, upper=None, step=None), ast.Constant(value=int()) | ast.UnaryOp()]):
+            return True
+    return False
 
 
 class _Returned(Exception):
