@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, ResultCompared, SamplesCompared, Site
+from truestep.events import (
+    Event,
+    LossComputed,
+    OverlapRead,
+    PartnersScored,
+    ProbabilitiesRead,
+    ResultCompared,
+    SamplesCompared,
+    Site,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
@@ -27,7 +36,9 @@ class SoftmaxWrongDim(Rule):
     scores that are products of vectors with a norm of one over the samples of the batch, in each of their dimensions,
     at three sampled steps; and an overlap by hand (dice, IoU) of a softmax and one-hot targets of the same shape, at
     three sampled steps, if the softmax runs over the rows or columns of the image and the targets have their one along
-    another dimension. In an evaluation, repeats the statements after the call of a model on copies, and reports a
+    another dimension. Also reports a loss with targets that sum to one over the samples of a batch, each class for
+    itself, while its input is made for the classes of each sample, or reversed: cross entropy, ``kl_div`` and mean
+    errors, at two sampled steps. In an evaluation, repeats the statements after the call of a model on copies, and reports a
     softmax of its scores over the samples, of which the program then takes a class of every row, or the largest of each
     row, if the model is trained by a cross entropy of so many classes.
 
@@ -59,7 +70,7 @@ class SoftmaxWrongDim(Rule):
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
     (attention), a head with one class and its index as the target, lists if only some have one entry, and
-    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well; and a
+    one-hot targets that are weighted by class; overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well; and a
     softmax over the samples that an evaluation reads in another way, as for the best sample of each class.
 
     References
@@ -72,7 +83,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, ResultCompared, SamplesCompared)
+    watches = (LossComputed, OverlapRead, PartnersScored, ProbabilitiesRead, ResultCompared, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -105,6 +116,8 @@ class SoftmaxWrongDim(Rule):
             self._scored(event, run)
         if isinstance(event, OverlapRead) and event.crossed:
             self._overlaps(event, run)
+        if isinstance(event, ProbabilitiesRead) and event.over and self.seen_before((event.site, event.kind), run):
+            self._unlike(event, run)
         if isinstance(event, ResultCompared) and event.how == "shares":
             self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
@@ -171,6 +184,20 @@ class SoftmaxWrongDim(Rule):
             key=("overlap", event.site),
         )
         draft.count = count
+
+    def _unlike(self, event: ProbabilitiesRead, run: Progress) -> None:
+        over, other = ("samples", "classes") if event.over == "samples" else ("classes", "samples")
+        self.report(
+            event.site,
+            f"the targets of {event.kind} sum to one over the {over}, and its input is made for the {other}",
+            run=run,
+            label="compares shares of different wholes",
+            cost="the loss is not least where the two are equal",
+            help=_help("batch"),
+            confidence=Confidence.MEDIUM,
+            unit="sampled losses",
+            key=("unlike", event.site),
+        )
 
     def _of_evaluation(self, event: ResultCompared, run: Progress) -> None:
         if event.predicted[-1] not in self._classes:
