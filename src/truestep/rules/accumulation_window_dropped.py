@@ -51,8 +51,9 @@ class AccumulationWindowDropped(Rule):
     --------------
     If the gradients are cleared, these backward passes are wasted, and the model learns from fewer steps and less data:
     in the proof, with windows of 4 in an epoch of 7 batches, accuracy falls by 17 points. If they are carried over, one
-    step of each epoch is larger than the others, and one step is missing: 8 points. Longer training compensates. A first
-    step on one batch has, if its loss is divided by the length of a window, a gradient that is so many times too small.
+    step of each epoch is larger than the others, and one step is missing: 8 points. Longer training compensates. The
+    first step on one batch, if its loss is divided by the length of a window, has a gradient that is as many times too
+    small.
 
     Example
     -------
@@ -78,7 +79,7 @@ class AccumulationWindowDropped(Rule):
     ------------------
     None known. Not reported: windows that continue across the end of an epoch, windows of different sizes, loops that
     are left early, loaders without a length, a rest of less than a fifth of an epoch, and a first window of one batch
-    that is the rest itself: whole windows are left for the end.
+    that is the rest itself (whole windows are left for the end), or of batches of different sizes.
 
     References
     ----------
@@ -173,7 +174,7 @@ class AccumulationWindowDropped(Rule):
         if windows is None or not _LEAST_SIZES <= len(sizes) < _MOST_SIZES or sizes[0] != 1 or sizes[1] < _LEAST_WINDOW:
             return
         met, size = run.loaders.get(windows.loader), sizes[1]
-        rest = ((met.batches or 1) - 1) % size if met is not None else 0
+        rest = ((met.batches or 1) - 1) % size if met is not None and met.batch_size else 0
         whole = sizes[1:-1] if sizes[-1] == rest else sizes[1:]
         if not rest or any(one != size for one in whole):
             return

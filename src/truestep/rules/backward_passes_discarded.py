@@ -179,7 +179,7 @@ class BackwardPassesDiscarded(Rule):
 
 
 def _reads_gradients(path: str) -> bool:
-    """Return True if a file has names with which gradients are read, or measured, other than to clear and forbid them."""
+    """Return True if a file has names with which gradients are read, or their time; not those that clear them."""
     tree = source.parsed(path)
     if tree is None:
         return True

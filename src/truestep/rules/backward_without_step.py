@@ -50,8 +50,8 @@ class BackwardWithoutStep(Rule):
     Known false alarms
     ------------------
     An optimizer that is built, cleared in each iteration, and intended to start only after the end of this run. Not
-    reported: updates by hand, optimizers with parameters that another one steps, and runs that stopped early or
-    crashed.
+    reported: parameters that are updated by hand, optimizers with parameters that another one steps, and runs that
+    stopped early or crashed.
 
     References
     ----------

@@ -36,11 +36,13 @@ class SoftmaxWrongDim(Rule):
     scores that are products of vectors with a norm of one over the samples of the batch, in each of their dimensions,
     at three sampled steps; and an overlap by hand (dice, IoU) of a softmax and one-hot targets of the same shape, at
     three sampled steps, if the softmax runs over the rows or columns of the image and the targets have their one along
-    another dimension. Also reports a loss with targets that sum to one over the samples of a batch, each class for
-    itself, while its input is made for the classes of each sample, or reversed: cross entropy, ``kl_div`` and mean
-    errors, at two sampled steps. In an evaluation, repeats the statements after the call of a model on copies, and reports a
-    softmax of its scores over the samples, of which the program then takes a class of every row, or the largest of each
-    row, if the model is trained by a cross entropy of so many classes.
+    another dimension.
+
+    Also reports a loss with targets that sum to one over the samples of a batch, each class for itself, while its input
+    is made for the classes of each sample, or reversed: cross entropy, ``kl_div`` and mean errors, at two sampled
+    steps. In an evaluation, repeats the statements after the call of a model on copies, and reports a softmax of its
+    scores over the samples, if the model is trained by a cross entropy of so many classes, and the program takes the
+    largest of each row, or one class of every row as a probability, by its name.
 
     Why it matters
     --------------
@@ -69,9 +71,10 @@ class SoftmaxWrongDim(Rule):
     ------------------
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
-    (attention), a head with one class and its index as the target, lists if only some have one entry, and
-    one-hot targets that are weighted by class; overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well; and a
-    softmax over the samples that an evaluation reads in another way, as for the best sample of each class.
+    (attention), a head with one class and its index as the target, lists if only some have one entry, one-hot targets
+    that are weighted by class, overlaps of predictions that are reshaped before or after the softmax, or that are
+    weights of attention as well, and a softmax over the samples that an evaluation reads in another way, as for the
+    best sample of each class, or as weights of the samples.
 
     References
     ----------
@@ -205,7 +208,7 @@ class SoftmaxWrongDim(Rule):
         samples, classes = event.predicted
         self.report(
             event.site,
-            f"a softmax in an evaluation runs over the {samples} samples of a batch, and not over the {classes} classes",
+            f"a softmax in an evaluation runs over the {samples} samples of a batch, not over the {classes} classes",
             run=run,
             label="takes scores of each sample, which do not sum to one",
             related=(Mark(event.call, "the call of the model"),) if event.call and event.call != event.site else (),

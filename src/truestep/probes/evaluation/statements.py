@@ -14,7 +14,7 @@ from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.averages import Sums, added, divisions, divisor_of, leaves_first, wrong_average
 from truestep.probes.evaluation.expressions import Expressions, wrapped
-from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.rows import Rows, is_column, is_probability
 from truestep.probes.evaluation.scales import cancels
 from truestep.probes.evaluation.values import NOWHERE, Made, Unknown, Value
 from truestep.probes.forward.results import call_at
@@ -129,7 +129,7 @@ class Statements:
 
     def scored(self, made: Made, target: Any, node: ast.expr, path: str) -> None:
         """Handle rows of the result with their targets; None for those that they were compared with before."""
-        if made.shares and isinstance(node, ast.Subscript) and is_column(node.slice):
+        if made.shares and is_column(node) and is_probability(node, path):
             self.mistaken("shares", node, path, made)
         target = made.labels if target is None else target
         if target is not None and made.numbers is not None and made.by is not None:
@@ -180,14 +180,6 @@ class Statements:
         self._left -= 1
         if self._left < 0:
             raise Unknown
-
-
-def is_column(index: ast.expr) -> bool:
-    """Return True if an index takes one column of all rows, as `[:, 1]` does."""
-    match index:
-        case ast.Tuple(elts=[ast.Slice(lower=None, upper=None, step=None), ast.Constant(value=int()) | ast.UnaryOp()]):
-            return True
-    return False
 
 
 class _Returned(Exception):

@@ -205,7 +205,7 @@ def _optimized(held: Held) -> bool:
 
 
 def _trains(held: Held) -> bool:
-    """Return True if an optimizer may step a parameter: a frozen one among those that it was given never gets a step."""
+    """Return True if an optimizer may step a parameter: one that is frozen never gets a step."""
     parameter = held.ref()
     return _optimized(held) and parameter is not None and bool(parameter.requires_grad)
 
