@@ -81,7 +81,7 @@ class BackwardPassesDiscarded(Rule):
     severity = Severity.ERROR
     account = "gradients"
     explains = ("loss-at-chance",)
-    watches = (ev.OptimizerStepped, ev.HandStepped)
+    watches = (ev.OptimizerStepped, ev.HandStepped, ev.TapeRead)
     needs = (ev.BackwardEnded, ev.OptimizerStepped, steps(_LEAST_STEPS))
 
     @classmethod
@@ -92,8 +92,16 @@ class BackwardPassesDiscarded(Rule):
         super().__init__()
         self._whole: dict[Site | None, tuple[int, int]] = {}
         """Line of which no pass is used, to the passes that were cleared up to the latest step, and its turns."""
+        self._reached: dict[Site | None, set[int]] = {}
+        """Line to the parameters that its passes reach."""
+        self._stepped: set[int] = set()
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, ev.TapeRead):
+            self._reached.setdefault(event.site, set()).update(event.reached)
+            return
+        if isinstance(event, ev.OptimizerStepped):
+            self._stepped.add(event.optimizer)
         if run.gradients.wasted:
             for site, line in run.gradients.lines().items():
                 before, turns = self._whole.get(site, (0, 0))
@@ -114,7 +122,7 @@ class BackwardPassesDiscarded(Rule):
         for site, line in run.gradients.lines().items():
             if not line.elsewhere and self._is_wasteful(line):
                 self._tell(site, line, run)
-            elif self._is_in_vain(site, line):
+            elif self._is_in_vain(site, line, run):
                 self._tell_whole(site, line, run)
             else:
                 self.withdraw(site)
@@ -131,13 +139,17 @@ class BackwardPassesDiscarded(Rule):
         number, times = line.lost.most_common(1)[0]
         return number > 0 and max(times, line.behind) >= _REGULAR * stepped
 
-    def _is_in_vain(self, site: Site | None, line: PassLine) -> bool:
-        """Return True if all passes of a line are cleared by calls, between steps, and no code reads gradients."""
+    def _is_in_vain(self, site: Site | None, line: PassLine, run: Progress) -> bool:
+        """Return True if all passes of a line are cleared by calls, between steps on the same parameters, and not read.
+
+        An optimizer that has not stepped may begin later than a short run.
+        """
         if line.used or line.skipped or line.elsewhere is not False or None in line.discarded or site is None:
             return False
         if line.wasted < max(_LEAST_WHOLE, line.made - 1) or self._whole.get(site, (0, 0))[1] < _LEAST_TURNS:
             return False
-        return not _reads_gradients(site.path)
+        owners = [run.held_by.get(number, set()) for number in self._reached.get(site, ())]
+        return all(not self._stepped.isdisjoint(one) for one in owners) and _is_without_use(site)
 
     def _tell_whole(self, site: Site | None, line: PassLine, run: Progress) -> None:
         clearing = max(line.discarded, key=lambda by: line.discarded[by])
@@ -178,13 +190,24 @@ class BackwardPassesDiscarded(Rule):
         draft.cost = f"{line.wasted / line.made:.0%} of the backward passes of this line changed nothing (counted)"
 
 
-def _reads_gradients(path: str) -> bool:
-    """Return True if a file has names with which gradients are read, or their time; not those that clear them."""
-    tree = source.parsed(path)
+def _is_without_use(site: Site) -> bool:
+    """Return True if nothing in a file reads gradients, or their time, and nothing steps around a line.
+
+    A step under a condition may come later than the end of a short run.
+    """
+    tree = source.parsed(site.path)
     if tree is None:
-        return True
+        return False
     kept = {"zero_grad", "no_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "enable_grad"}
     names = {node.attr for node in source.walk(tree) if isinstance(node, ast.Attribute)}
     names |= {node.id for node in source.walk(tree) if isinstance(node, ast.Name)}
     names |= {node.value for node in source.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str}
-    return any(part in name.lower() for name in names - kept for part in _READ if len(name) < _LONGEST)
+    if any(part in name.lower() for name in names - kept for part in _READ if len(name) < _LONGEST):
+        return False
+    around: ast.AST = tree
+    for node in source.walk(tree):
+        if isinstance(node, ast.For | ast.While | ast.FunctionDef) and node.lineno < site.line <= (
+            node.end_lineno or 0
+        ):
+            around = node if around is tree or node.lineno > around.lineno else around  # type: ignore[attr-defined]
+    return not any(isinstance(node, ast.Attribute) and node.attr == "step" for node in source.walk(around))
