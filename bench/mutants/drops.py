@@ -50,7 +50,7 @@ def drop_no_grad(source: Source) -> Found:
             if name_of(made) in ("no_grad", "inference_mode") and not written and "reset_parameters" not in inside:
                 yield made, source.replace(made, "__import__('contextlib').nullcontext()")
         elif isinstance(node, ast.FunctionDef):
-            # The initialisation of a layer turns gradients off itself: no graph is recorded without the decorator either.
+            # The initialisation of a layer turns gradients off itself: no graph is recorded without the decorator.
             if any(name_of(call.func) == "reset_parameters" for call in ast.walk(node) if isinstance(call, ast.Call)):
                 continue
             for decorator in node.decorator_list:
