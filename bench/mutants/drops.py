@@ -47,9 +47,12 @@ def drop_no_grad(source: Source) -> Found:
             # Updates of parameters by hand raise without it, and values drawn inside may be meant as targets.
             inside = {name_of(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
             written = any(name.endswith("_") and not name.startswith("_") for name in inside)
-            if name_of(made) in ("no_grad", "inference_mode") and not written:
+            if name_of(made) in ("no_grad", "inference_mode") and not written and "reset_parameters" not in inside:
                 yield made, source.replace(made, "__import__('contextlib').nullcontext()")
         elif isinstance(node, ast.FunctionDef):
+            # The initialisation of a layer turns gradients off itself: no graph is recorded without the decorator.
+            if any(name_of(call.func) == "reset_parameters" for call in ast.walk(node) if isinstance(call, ast.Call)):
+                continue
             for decorator in node.decorator_list:
                 if name_of(decorator) in ("no_grad", "inference_mode"):
                     yield decorator, source.replace(decorator, "(lambda function: function)")

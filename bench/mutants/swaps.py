@@ -174,5 +174,18 @@ def equal_inputs_and_targets(source: Source) -> Found:
     for node in source.nodes:
         if isinstance(node, ast.Subscript):
             code = source.code(node)
-            if code.replace(" ", "").endswith("[:,1:]"):
+            if code.replace(" ", "").endswith("[:,1:]") and not _is_column(source, node):
                 yield node, source.replace(node, f"{source.code(node.value)}[:, :-1]")
+
+
+def _is_column(source: Source, node: ast.Subscript) -> bool:
+    """Return True for the other columns in a formula that has the first one: of two columns, `[:, :-1]` is the first.
+
+    The formula is then another one of the same data, as right as the one before, and no target is an input.
+    """
+    first = f"{source.code(node.value)}[:,:1]"
+    around: ast.AST = node
+    while isinstance(around := source.parents[around], ast.expr):
+        if isinstance(around, ast.BinOp) and first in source.code(around).replace(" ", ""):
+            return True
+    return False

@@ -197,3 +197,13 @@ def test_one_of_several_targets_that_the_window_has_is_seen() -> None:
 def test_windows_before_their_targets_and_reconstructions_are_quiet() -> None:
     assert not windows(8, 8)
     assert not windows(8, 4)  # all targets are in the window
+
+
+def test_tokens_with_padding_behind_a_third_of_each_row_are_compared_before_it() -> None:
+    def short(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        kept = (tokens + 1) % SIZE * (torch.arange(10) < 4)
+        return F.cross_entropy(model(kept).transpose(1, 2), kept)
+
+    found = compared(Reader(), short)
+    assert found
+    assert all(event.reads for event in found)

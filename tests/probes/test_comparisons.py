@@ -198,6 +198,46 @@ def test_what_is_no_comparison_with_targets_or_not_repeated_is_not_judged(evalua
     assert compared(evaluate) == []
 
 
+def probabilities_over_samples(model):
+    probs = []
+    probs.append(model(X).softmax(0)[:, 1])
+    return probs
+
+
+def confidence_over_samples(model):
+    margin, _ = torch.softmax(model(X), 0).max(1)
+    return margin
+
+
+def best_of_each_class(model):
+    return model(X).softmax(0).max(0)
+
+
+def weights_of_samples(model):
+    weight = model(X).softmax(0)[:, 1]
+    return (weight[:, None] * X).sum(0)
+
+
+def probabilities_of_classes(model):
+    probs = model(X).softmax(1)[:, 1]
+    return probs, model(X).softmax(1).max(1)
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "found"),
+    [
+        (probabilities_over_samples, {"shares"}),
+        (confidence_over_samples, {"shares"}),
+        (best_of_each_class, set()),
+        (weights_of_samples, set()),
+        (probabilities_of_classes, set()),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_softmax_over_samples_is_a_mistake_if_classes_are_read_in_rows(evaluate, found):
+    assert {how for how in compared(evaluate) if how} == found
+
+
 TABLE, ANSWERS = torch.randn(6, 80), torch.randn(80)
 """Features of 80 samples in columns, and a number for each."""
 

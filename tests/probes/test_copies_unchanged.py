@@ -97,3 +97,21 @@ def test_names_of_roles_in_a_dict_are_not_members_of_an_ensemble() -> None:
 
 def test_the_mode_is_not_asked_of_models_without_layers_that_depend_on_it() -> None:
     assert len(ensemble(lambda net: [net] * 3, eval=False)) == 1
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_copy_among_the_parameters_of_an_optimizer_is_named_while_it_is_frozen(frozen: bool) -> None:
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    target = copy.deepcopy(online).requires_grad_(not frozen)
+    optimizer = torch.optim.SGD([*online.parameters(), *target.parameters()], lr=0.1)
+    with capture_events() as events:
+        for _ in range(30):
+            x = torch.randn(8, 3)
+            with torch.no_grad():
+                aim = target(x)
+            loss = (online(x) - 2 * aim).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert any(isinstance(event, CopyUnchanged) for event in events) == frozen

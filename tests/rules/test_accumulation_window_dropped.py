@@ -11,7 +11,7 @@ from truestep.events import (
     ScalerStepped,
     Site,
 )
-from truestep.findings import Severity
+from truestep.findings import Confidence, Severity
 from truestep.rules.accumulation_window_dropped import AccumulationWindowDropped
 from truestep.testing import judge
 
@@ -119,3 +119,30 @@ def test_several_losses_of_one_batch_count_once():
 
 def test_a_step_per_batch_is_quiet_and_not_observed():
     assert judged(*[STARTED, *[*FIRST, STEPPED] * 7, ENDED] * 4) == []
+
+
+SIZED = LoaderMet(loader=1, name="loader", batches=7, batch_size=20)
+WHOLE = [*FIRST, *MORE * 3, STEPPED]
+SHORT = [STARTED, *FIRST, STEPPED, *WHOLE, *FIRST, *MORE, STEPPED, ENDED]
+
+
+def test_a_first_window_of_one_batch_with_a_rest_that_is_stepped_on_is_found():
+    (finding,) = judge(AccumulationWindowDropped, [SGD, SIZED, *SHORT * 4])
+    assert finding.primary.site == STEP
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the first step of each epoch is made on one batch, and the others on 4"
+    assert finding.seen.count == 4
+
+
+def test_a_first_window_of_one_batch_that_is_the_rest_is_quiet():
+    met = LoaderMet(loader=1, name="loader", batches=9, batch_size=20)
+    assert judge(AccumulationWindowDropped, [SGD, met, *[STARTED, *FIRST, STEPPED, *WHOLE * 2, ENDED] * 4]) == []
+
+
+def test_a_first_window_of_batches_of_any_size_is_quiet():
+    assert judged(*SHORT * 4) == []
+
+
+def test_windows_that_grow_are_quiet():
+    epoch = [STARTED, *FIRST, STEPPED, *FIRST, *MORE, STEPPED, *WHOLE, ENDED]
+    assert judge(AccumulationWindowDropped, [SGD, SIZED, *epoch * 4]) == []

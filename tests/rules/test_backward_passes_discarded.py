@@ -1,3 +1,5 @@
+import pytest
+
 from truestep.events import (
     BackwardEnded,
     GradientsZeroed,
@@ -89,3 +91,50 @@ def test_gradients_that_the_script_reads_are_quiet_and_not_clear():
         run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "gradients may be read by the script")
+
+
+def test_steps_of_which_a_few_are_counted_late_are_found():
+    late = [MADE, CLEARED, MADE, USED]
+    (finding,) = judge(BackwardPassesDiscarded, [BUILT, READ, *late * 9, MADE, USED, MADE, CLEARED])
+    assert (finding.seen.count, finding.seen.total) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("loss.backward()\noptimizer.zero_grad()\n", True),
+        ("loss.backward()\noptimizer.zero_grad()\nif step > 999:\n    optimizer.step()\n", False),
+        ("loss.backward()\nprint([p.grad.norm() for p in net.parameters()])\noptimizer.zero_grad()\n", False),
+        ("loss.backward()\nprint(time.perf_counter() - begin)\noptimizer.zero_grad()\n", False),
+        ("net.weight.register_hook(kept.append)\nloss.backward()\noptimizer.zero_grad()\n", False),
+        ("loss.backward()\nnoise(getattr(weight, 'grad'))\noptimizer.zero_grad()\n", False),
+    ],
+)
+def test_a_line_that_is_cleared_between_the_steps_of_others(tmp_path, code, found):
+    path = tmp_path / "train.py"
+    path.write_text(code)
+    place, clearing = Site(str(path), 1, 0), Site(str(path), 2, 0)
+    read = TapeRead(site=place, reached=(1, 2))
+    made = BackwardEnded(site=place, observed=2, written=2)
+    cleared = GradientsZeroed(site=clearing, optimizer=1, fresh=2, observed=2)
+    findings = judge(BackwardPassesDiscarded, [BUILT, read, READ, *[made, cleared, MADE, USED] * 6])
+    assert [(one.primary.site, one.confidence) for one in findings] == [(place, Confidence.MEDIUM)] * found
+
+
+def test_a_line_that_is_cleared_before_the_training_is_quiet(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("loss.backward()\noptimizer.zero_grad()\n")
+    place = Site(str(path), 1, 0)
+    warm = [BackwardEnded(site=place, observed=2, written=2), CLEARED]
+    read = TapeRead(site=place, reached=(1, 2))
+    assert judge(BackwardPassesDiscarded, [BUILT, read, READ, *warm * 9, *[MADE, USED] * 9]) == []
+
+
+def test_a_line_for_an_optimizer_that_has_not_stepped_yet_is_quiet(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("loss.backward()\nlater.zero_grad()\n")
+    place, later = Site(str(path), 1, 0), OptimizerBuilt(optimizer=2, name="later", parameters=(3,))
+    made = BackwardEnded(site=place, observed=1, written=1)
+    cleared = GradientsZeroed(site=ZERO, optimizer=2, fresh=1, observed=1)
+    read = TapeRead(site=place, reached=(3,))
+    assert judge(BackwardPassesDiscarded, [BUILT, later, read, READ, *[made, cleared, MADE, USED] * 9]) == []

@@ -97,6 +97,17 @@ def test_updates_by_hand_are_quiet():
     assert judge(BackwardWithoutStep, [ENCODER, *[CALLED, READ, BACK, HandStepped(moved=2)] * 12]) == []
 
 
+def test_an_idle_optimizer_beside_other_parameters_that_move_by_hand_is_found():
+    (finding,) = judge(BackwardWithoutStep, [ENCODER, HEAD, *[*WINDOW, HandStepped(moved=1)] * 12])
+    assert "enc_opt" in finding.message
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_parameters_that_move_by_hand_are_quiet_beside_an_optimizer_that_steps():
+    window = [*CLEARED, CALLED, READ, BACK, HEAD_STEP, HandStepped(moved=2)]
+    assert judge(BackwardWithoutStep, [ENCODER, HEAD, *window * 12]) == []
+
+
 def test_saliency_in_eval_mode_is_quiet():
     seen = ModelCalled(model=1, training=False)
     assert judge(BackwardWithoutStep, [ENCODER, *[CLEARED[0], seen, READ, BACK] * 20]) == []

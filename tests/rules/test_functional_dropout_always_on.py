@@ -130,3 +130,12 @@ def test_a_run_without_an_evaluation_is_not_observed():
     verdict = FunctionalDropoutAlwaysOn().verdict(run)
     assert verdict.outcome is Outcome.NOT_OBSERVED
     assert verdict.reason == "no call of a trained model in eval mode"
+
+
+def test_a_dropout_that_says_true_is_found_in_one_evaluation_of_a_whole_tensor(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("x = F.dropout(x, 0.1, training=True)\nx = F.dropout(x, 0.1, training=self.training)\n")
+    said = ModelCalled(model=1, site=CALL, training=False, grad=False, tracked=False, dropout=Site(str(path), 1, 4))
+    (finding,) = judge(FunctionalDropoutAlwaysOn, [*MET, *TRAIN * 3, said])
+    assert finding.confidence is Confidence.MEDIUM
+    assert judge(FunctionalDropoutAlwaysOn, [*MET, *TRAIN * 3, *[said] * 20]) == []

@@ -1,6 +1,15 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, OverlapRead, PartnersScored, SamplesCompared, Site
+from truestep.events import (
+    LossComputed,
+    OptimizerStepped,
+    OverlapRead,
+    PartnersScored,
+    ProbabilitiesRead,
+    ResultCompared,
+    SamplesCompared,
+    Site,
+)
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
@@ -110,3 +119,29 @@ def test_an_overlap_of_a_softmax_across_the_classes_is_found_after_three_reads()
     assert (finding.seen.count, finding.confidence) == (3, Confidence.MEDIUM)
     assert not judge(SoftmaxWrongDim, [event, STEP] * 2)
     assert not judge(SoftmaxWrongDim, [OverlapRead(site=LINE, scores=True), STEP] * 3)
+
+
+def test_targets_that_sum_to_one_over_the_samples_are_found_at_two_steps():
+    unlike = ProbabilitiesRead(kind="kl_div", site=LINE, over="samples")
+    (finding,) = judge(SoftmaxWrongDim, [unlike, STEP] * 3)
+    assert finding.primary.site == LINE
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the targets of kl_div sum to one over the samples, and its input is made for the classes"
+    assert judge(SoftmaxWrongDim, [unlike, STEP]) == []
+    assert judge(SoftmaxWrongDim, [ProbabilitiesRead(kind="kl_div", site=LINE), STEP] * 3) == []
+
+
+SHARES = ResultCompared(
+    model=1, how="shares", name="p[:, 1]", samples=50, predicted=(50, 10), site=Site("train.py", 40)
+)
+
+
+def test_a_softmax_over_the_samples_of_an_evaluation_is_found():
+    (finding,) = judge(SoftmaxWrongDim, [loss(kind="cross_entropy"), STEP, SHARES])
+    assert finding.primary.site == SHARES.site
+    assert "over the 50 samples of a batch, not over the 10 classes" in finding.message
+
+
+def test_a_softmax_of_another_number_of_scores_than_classes_is_quiet():
+    assert judge(SoftmaxWrongDim, [loss(kind="cross_entropy", classes=5), STEP, SHARES]) == []
+    assert judge(SoftmaxWrongDim, [loss(kind="mse_loss", rank=2, target_rank=2), STEP, SHARES]) == []

@@ -192,7 +192,8 @@ class ResultCompared(Event):
     first pass), "cancelled" (the absolute value of a sum with both signs), "spread" (errors relative to the spread of
     the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
     targets), "padding" (padded positions count), "itself" (equal values on both sides), "own" (samples are searched
-    among themselves, and each finds itself); empty without a mistake."""
+    among themselves, and each finds itself), "shares" (scores of a row are taken from a softmax over the samples);
+    empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()

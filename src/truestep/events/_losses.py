@@ -72,8 +72,10 @@ class ProbabilitiesRead(Event):
 
     absent: ClassVar[str] = "no loss on logits with probabilities as targets"
     kind: str
-    """"cross_entropy", "binary_cross_entropy_with_logits" or "kl_div"."""
+    """"cross_entropy", "binary_cross_entropy_with_logits" or "kl_div"; with ``over`` also another one."""
     site: Site | None = None
+    over: str = ""
+    """"samples" if the targets sum to one over the samples, and the input over the classes; "classes" if reversed."""
     outside: int = 0
     """Percentage of the targets outside of 0 to 1 by at least 0.5; only those below 0 for cross entropy and KL
     divergence, and those above 0 for logarithms."""

@@ -11,7 +11,7 @@ _SEEN = frozenset({"tr", "train", "training", "trn", "fit", "seen", "memory", "o
 _NEUTRAL = frozenset(
     {"", "b", "batch", "batches", "features", "images", "inputs", "iter", "s", "self", "splits", "x", "xs"}
 )
-_GENERAL = re.compile(r"loader|data|dl|set|ds")
+_GENERAL = re.compile(r"loader|queue|data|dl|set|ds")
 
 
 def is_held_out(name: str) -> bool:
@@ -31,6 +31,8 @@ def is_only_held_out(name: str) -> bool:
 
     >>> is_only_held_out("test_loader"), is_only_held_out("loaders['val']"), is_only_held_out("x_test_noisy")
     (True, True, False)
+    >>> is_only_held_out("valid_queue"), is_only_held_out("train_queue")
+    (True, False)
     """
     words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words <= _HELD_OUT | _NEUTRAL

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 from truestep import events as ev
 from truestep.events import Event, Site
-from truestep.findings import Mark, Severity
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_EPOCHS = 2
+_LEAST_SIZES = 3
+"""Windows of an epoch: the first one, a whole one, and another."""
+_MOST_SIZES = 8
+_LEAST_WINDOW = 2
 _LEAST_SHARE = 0.2
 """Share of the batches of an epoch; leaving out fewer does no measurable harm, as with ``drop_last``."""
 
@@ -26,10 +30,12 @@ class _Windows:
     """Whether all windows had the same size, and the rest of an epoch never got a separate step."""
     dropped: int = 0
     leaked: int = 0
+    short: int = 0
+    """Number of epochs with a first window of one batch, whole windows behind it, and a rest at the end."""
 
 
 class AccumulationWindowDropped(Rule):
-    """The last batches of each epoch do not fill an accumulation window, and no step is made for them.
+    """The first or the last batches of each epoch do not fill an accumulation window.
 
     What it does
     ------------
@@ -38,11 +44,16 @@ class AccumulationWindowDropped(Rule):
     remain at the end of at least two epochs. The message says if
     their gradients are cleared unused or carried over into the first step of the next epoch.
 
+    Also reports a loop in which the first step of each epoch is made on its first batch alone, and the others on whole
+    windows, up to a rest at the end that is stepped on or cleared: ``number % 4 == 0`` with a number that begins at 0.
+
     Why it matters
     --------------
     If the gradients are cleared, these backward passes are wasted, and the model learns from fewer steps and less data:
     in the proof, with windows of 4 in an epoch of 7 batches, accuracy falls by 17 points. If they are carried over, one
-    step of each epoch is larger than the others, and one step is missing: 8 points. Longer training compensates.
+    step of each epoch is larger than the others, and one step is missing: 8 points. Longer training compensates. The
+    first step on one batch, if its loss is divided by the length of a window, has a gradient that is as many times too
+    small.
 
     Example
     -------
@@ -67,7 +78,8 @@ class AccumulationWindowDropped(Rule):
     Known false alarms
     ------------------
     None known. Not reported: windows that continue across the end of an epoch, windows of different sizes, loops that
-    are left early, loaders without a length, and a rest of less than a fifth of an epoch.
+    are left early, loaders without a length, a rest of less than a fifth of an epoch, and a first window of one batch
+    that is the rest itself (whole windows are left for the end), or of batches of different sizes.
 
     References
     ----------
@@ -98,6 +110,12 @@ class AccumulationWindowDropped(Rule):
         self._accumulates = False
         self._first = True
         """True before the first step of an epoch."""
+        self._sizes: list[int] = []
+        """Batches behind each step of the current epoch, of which equal ones in a row are entered twice."""
+        self._of_steps: int | None = None
+        """The loader of the latest step."""
+        self._ended = False
+        """True from the end of the loader to the next backward pass on one of its batches."""
         self._open()
 
     def unobserved(self, run: Progress) -> str:
@@ -137,11 +155,49 @@ class AccumulationWindowDropped(Rule):
         if loader is None or loader not in self._drawn:  # another loss of the same batch
             return
         self._drawn.discard(loader)
+        if self._ended:
+            self._judge_first(run)
         if self._loader not in (None, loader):
             self._give_up()
         self._loader, self._backward = loader, event.site
         self._pending += 1
         self._accumulates |= self._pending > 1
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        if self._ended and event.how == "finished":
+            self._judge_first(run)
+
+    def _judge_first(self, run: Progress) -> None:
+        """Judge the windows of the epoch that has ended."""
+        sizes, self._sizes, self._ended = self._sizes, [], False
+        windows = self._windows.get(self._latest) if self._latest is not None else None
+        if windows is None or not _LEAST_SIZES <= len(sizes) < _MOST_SIZES or sizes[0] != 1 or sizes[1] < _LEAST_WINDOW:
+            return
+        met, size = run.loaders.get(windows.loader), sizes[1]
+        rest = ((met.batches or 1) - 1) % size if met is not None and met.batch_size else 0
+        whole = sizes[1:-1] if sizes[-1] == rest else sizes[1:]
+        if not rest or any(one != size for one in whole):
+            return
+        windows.short += 1
+        if windows.short >= _LEAST_EPOCHS:
+            self._report_first(windows, size, run)
+
+    def _report_first(self, windows: _Windows, size: int, run: Progress) -> None:
+        key = self._latest
+        assert key is not None
+        draft = self.report(
+            key[1],
+            f"the first step of each epoch is made on one batch, and the others on {size}",
+            run=run,
+            label=f"steps on the first batch, and then after every {size}",
+            related=() if self._backward is None else (Mark(self._backward, "computes the gradients"),),
+            help="count the batches from 1, as by `(number + 1) % window == 0`",
+            cost=f"a window of one batch in each epoch, where the others have {size} (counted)",
+            confidence=Confidence.MEDIUM,
+            unit="epochs",
+            key=("first", key),
+        )
+        draft.count = max(draft.count, windows.short)
 
     def _end(self, loader: int) -> None:
         if loader == self._loader:
@@ -149,6 +205,8 @@ class AccumulationWindowDropped(Rule):
                 self._give_up()
             self._tail = self._pending
             self._first = True
+        if loader == self._of_steps:
+            self._ended = True
 
     def _give_up(self) -> None:
         """Stop judging the latest windows: the remaining batches are used, or the windows differ in size."""
@@ -161,6 +219,10 @@ class AccumulationWindowDropped(Rule):
         loader, pending, tail = self._loader, self._pending, self._tail
         if loader is None or not event.fresh:
             return
+        self._of_steps = loader
+        if self._sizes[-2:] != [pending, pending]:  # whole windows in a row are entered twice
+            self._sizes.append(pending)
+            del self._sizes[_MOST_SIZES:]
         self._latest = key = (event.optimizer, event.site)
         windows = self._windows.setdefault(key, _Windows(loader))
         windows.loader = loader

@@ -50,8 +50,8 @@ class BackwardWithoutStep(Rule):
     Known false alarms
     ------------------
     An optimizer that is built, cleared in each iteration, and intended to start only after the end of this run. Not
-    reported: updates by hand, optimizers with parameters that another one steps, and runs that stopped early or
-    crashed.
+    reported: parameters that are updated by hand, optimizers with parameters that another one steps, and runs that
+    stopped early or crashed.
 
     References
     ----------
@@ -126,12 +126,12 @@ class BackwardWithoutStep(Rule):
         return super().unobserved(run) or (f"fewer than {_LEAST} backward passes of one line" if few else "")
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
-        if event.how != "finished" or self._by_hand or not self._trained:
+        if event.how != "finished" or not self._trained:
             return
         moving = {p for p, owners in run.held_by.items() if owners & self._stepped}
         for number, built in run.optimizers.items():
             own = {p for p, owners in run.held_by.items() if number in owners} - moving
-            if number in self._stepped or not own:
+            if number in self._stepped or not own or (self._by_hand and not own <= self._unchanged):
                 continue
             site = self._most_reaching(own)
             if site is not None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from truestep import source
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
@@ -107,9 +109,9 @@ class FunctionalDropoutAlwaysOn(Rule):
     ------------------
     Dropout that stays on by design (decoders of some speech models, batches with repeated rows to sample them) and does
     not say so. An explicit ``training=True`` is reported only where it is the only one of its function, beside another
-    dropout with the same rate that follows the mode. Not reported: Monte Carlo dropout (a batch that is
-    used several times, several passes), switches that turn it off in some evaluations, corrupted inputs, random masks,
-    and untrained models.
+    dropout with the same rate that follows the mode; there, one evaluation of a whole tensor is enough. Not reported:
+    Monte Carlo dropout (a batch that is used several times, several passes), switches that turn it off in some
+    evaluations, corrupted inputs, random masks, and untrained models.
 
     References
     ----------
@@ -249,7 +251,8 @@ class FunctionalDropoutAlwaysOn(Rule):
                 several = phase.calls > 1 and model not in self._on_copy and not phase.measures
                 if several or phase.first.loader is not None:
                     continue
-                if self._whole.setdefault(model, run.step) == run.step:
+                said = phase.calls == 1 and _is_said(site)
+                if self._whole.setdefault(model, run.step) == run.step and not said:
                     continue
             noisy = self._noisy.setdefault(site, _Noisy(phase, run.step))
             noisy.count += 1
@@ -280,3 +283,14 @@ class FunctionalDropoutAlwaysOn(Rule):
                 unit="evaluations",
             )
             draft.count, draft.first_step = noisy.count, noisy.step
+
+
+def _is_said(site: Site) -> bool:
+    """Return True if a call of dropout says `training=True`: beside another one that follows the mode, if reported."""
+    tree = source.parsed(site.path)
+    return any(
+        isinstance(node, ast.Call)
+        and (node.lineno, node.col_offset) == (site.line, site.column)
+        and any(given.arg == "training" for given in node.keywords)
+        for node in (() if tree is None else source.walk(tree))
+    )

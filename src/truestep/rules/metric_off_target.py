@@ -6,7 +6,7 @@ from truestep.events import Event, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-OF_AVERAGES = frozenset({"means", "counts", "tensors", "first"})
+_OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares"})
 """Mistakes of averages over several batches, of `metric-misreported`."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
@@ -147,7 +147,7 @@ class MetricOffTarget(Rule):
             case ResultCompared(how="threshold"):
                 if event.outside >= _LEAST_OUTSIDE and self._kinds == {_LOGITS}:
                     self._found(event, run, f"{event.outside} % of the results lie outside of 0 to 1")
-            case ResultCompared(how=str(how)) if how in OF_AVERAGES:
+            case ResultCompared(how=str(how)) if how in _OF_OTHERS:
                 return
             case ResultCompared(how=str(how)) if how:
                 shapes = f"predictions {_text(event.predicted)}, targets {_text(event.target)}"

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed, OverlapRead, PartnersScored, SamplesCompared, Site
-from truestep.findings import Confidence, Severity
+from truestep.events import (
+    Event,
+    LossComputed,
+    OverlapRead,
+    PartnersScored,
+    ProbabilitiesRead,
+    ResultCompared,
+    SamplesCompared,
+    Site,
+)
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import layers
 from truestep.syntax import Program, Suspicion
@@ -28,6 +37,12 @@ class SoftmaxWrongDim(Rule):
     at three sampled steps; and an overlap by hand (dice, IoU) of a softmax and one-hot targets of the same shape, at
     three sampled steps, if the softmax runs over the rows or columns of the image and the targets have their one along
     another dimension.
+
+    Also reports a loss with targets that sum to one over the samples of a batch, each class for itself, while its input
+    is made for the classes of each sample, or reversed: cross entropy, ``kl_div`` and mean errors, at two sampled
+    steps. In an evaluation, repeats the statements after the call of a model on copies, and reports a softmax of its
+    scores over the samples, if the model is trained by a cross entropy of so many classes, and the program takes the
+    largest of each row, or one class of every row as a probability, by its name.
 
     Why it matters
     --------------
@@ -56,8 +71,10 @@ class SoftmaxWrongDim(Rule):
     ------------------
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
     softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
-    (attention), a head with one class and its index as the target, lists if only some have one entry, and
-    overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as well.
+    (attention), a head with one class and its index as the target, lists if only some have one entry, one-hot targets
+    that are weighted by class, overlaps of predictions that are reshaped before or after the softmax, or that are
+    weights of attention as well, and a softmax over the samples that an evaluation reads in another way, as for the
+    best sample of each class, or as weights of the samples.
 
     References
     ----------
@@ -69,7 +86,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, SamplesCompared)
+    watches = (LossComputed, OverlapRead, PartnersScored, ProbabilitiesRead, ResultCompared, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -89,6 +106,8 @@ class SoftmaxWrongDim(Rule):
         """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
+        self._classes: set[int] = set()
+        """Numbers of classes of the losses of the training."""
 
     def suspected(self) -> bool:
         return super().suspected() or any(2 * self._right.get(site, 0) < times for site, times in self._wrong.items())
@@ -100,10 +119,16 @@ class SoftmaxWrongDim(Rule):
             self._scored(event, run)
         if isinstance(event, OverlapRead) and event.crossed:
             self._overlaps(event, run)
+        if isinstance(event, ProbabilitiesRead) and event.over and self.seen_before((event.site, event.kind), run):
+            self._unlike(event, run)
+        if isinstance(event, ResultCompared) and event.how == "shares":
+            self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
         if not over:
+            if event.kind in _OF_CLASSES and (event.input_rank, event.target_rank) == (2, 1):
+                self._classes.add(event.classes)
             self._right[site] = self._right.get(site, 0) + 1
             if 2 * self._right[site] >= self._wrong.get(site, 0):
                 self.withdraw(site)
@@ -162,6 +187,37 @@ class SoftmaxWrongDim(Rule):
             key=("overlap", event.site),
         )
         draft.count = count
+
+    def _unlike(self, event: ProbabilitiesRead, run: Progress) -> None:
+        over, other = ("samples", "classes") if event.over == "samples" else ("classes", "samples")
+        self.report(
+            event.site,
+            f"the targets of {event.kind} sum to one over the {over}, and its input is made for the {other}",
+            run=run,
+            label="compares shares of different wholes",
+            cost="the loss is not least where the two are equal",
+            help=_help("batch"),
+            confidence=Confidence.MEDIUM,
+            unit="sampled losses",
+            key=("unlike", event.site),
+        )
+
+    def _of_evaluation(self, event: ResultCompared, run: Progress) -> None:
+        if event.predicted[-1] not in self._classes:
+            return
+        samples, classes = event.predicted
+        self.report(
+            event.site,
+            f"a softmax in an evaluation runs over the {samples} samples of a batch, not over the {classes} classes",
+            run=run,
+            label="takes scores of each sample, which do not sum to one",
+            related=(Mark(event.call, "the call of the model"),) if event.call and event.call != event.site else (),
+            cost="the score of a sample depends on the other samples of its batch",
+            help=_help("batch"),
+            confidence=Confidence.MEDIUM,
+            unit="evaluations",
+            key=("evaluation", event.site),
+        )
 
     def _inside(self, event: SamplesCompared, run: Progress) -> None:
         name = run.model_name(event.model)

@@ -258,6 +258,8 @@ class Comparisons:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         end_line, end_column = getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0
         facts: dict[str, Any] = {}
+        if how == "shares" and made is not None:
+            facts["predicted"] = (self._samples, made.shares)
         if how in ("size", "averaged"):
             if made is None or made.pair is None:
                 return

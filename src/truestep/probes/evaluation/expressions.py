@@ -40,6 +40,7 @@ from truestep.probes.evaluation.values import (
     Value,
     after_first,
     applied,
+    in_a_row,
     marked,
 )
 from truestep.seams.code.functions import code_of
@@ -157,9 +158,10 @@ class Expressions(ABC):
         """Set the unit of a value, and hand on the mistake that it shows."""
         before = values[0].made if values else None
         mistake = measured(name, values, named, found, self._run.samples, self._torch)
+        mistake = "shares" if in_a_row(name, values, named) else mistake
         after = found.made
         if mistake:
-            self._run.mistaken(mistake, node, self._path, None if before is None else before.pair)
+            self._run.mistaken(mistake, node, self._path, before)
         if after is not None and after.pair is not None and after.unit in ("size", "mean", "sum"):
             if before is None or before.unit not in ("size", "mean", "sum"):
                 self._run.sized(after, node, self._path)

@@ -1,9 +1,12 @@
-"""The rows of a tensor of samples that are selected: by a slice, by an index, or as a view."""
+"""The rows of a tensor of samples that are selected: by a slice, by an index, or as a view; and single columns."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
+
+from truestep import source
 
 _MOST = 1 << 16
 _LEAST = 4
@@ -107,3 +110,30 @@ def _along(part: Any, base: Any) -> Rows | None:
 def _rows(whole: Any, chosen: Any, length: int | None = None) -> Rows:
     parts = length is not None
     return Rows(whole.untyped_storage().data_ptr(), length or int(whole.shape[0]), frozenset(chosen), parts)
+
+
+def is_column(node: ast.expr) -> bool:
+    """Return True for one column of all rows.
+
+    >>> [is_column(ast.parse(code, mode="eval").body) for code in ("p[:, 1]", "p[:, -1]", "p[1]")]
+    [True, True, False]
+    """
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=[ast.Slice(None, None, None), ast.Constant(int()) | ast.UnaryOp()])):
+            return True
+    return False
+
+
+def is_probability(node: ast.expr, path: str) -> bool:
+    """Return True if the statement of an expression calls it a probability: columns over samples can be weights."""
+    tree = source.parsed(path)
+    around: ast.AST | None = node
+    parents = {} if tree is None else source.parents(tree)
+    while around is not None and not isinstance(around, ast.stmt):
+        around = parents.get(around)
+    match around:
+        case ast.Assign(targets=[kept, *_]) | ast.AugAssign(target=kept) | ast.AnnAssign(target=kept):
+            return "prob" in ast.unparse(kept).lower()
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=kept))):
+            return "prob" in ast.unparse(kept).lower()
+    return False

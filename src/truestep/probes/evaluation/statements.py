@@ -14,7 +14,7 @@ from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.averages import Sums, added, divisions, divisor_of, leaves_first, wrong_average
 from truestep.probes.evaluation.expressions import Expressions, wrapped
-from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.rows import Rows, is_column, is_probability
 from truestep.probes.evaluation.scales import cancels
 from truestep.probes.evaluation.values import NOWHERE, Made, Unknown, Value
 from truestep.probes.forward.results import call_at
@@ -129,14 +129,17 @@ class Statements:
 
     def scored(self, made: Made, target: Any, node: ast.expr, path: str) -> None:
         """Handle rows of the result with their targets; None for those that they were compared with before."""
+        if made.shares and is_column(node) and is_probability(node, path):
+            self.mistaken("shares", node, path, made)
         target = made.labels if target is None else target
         if target is not None and made.numbers is not None and made.by is not None:
             self._score(made, target, node, path)
 
-    def mistaken(self, how: str, node: ast.expr, path: str, pair: tuple[Any, Any] | None = None) -> None:
-        """Handle a mistake that an expression shows, of these predictions and targets."""
+    def mistaken(self, how: str, node: ast.expr, path: str, made: Made | None = None) -> None:
+        """Handle a mistake that an expression shows, of a value that was made so."""
+        pair = None if made is None else made.pair
         if how != "cancelled" or cancels(pair, self.scene.torch, linecache.getline(path, node.lineno)):
-            self._tell(how, None, node, path, ast.unparse(node))
+            self._tell(how, made if how == "shares" else None, node, path, ast.unparse(node))
 
     def sized(self, made: Made, node: ast.expr, path: str) -> None:
         """Handle the sizes of differences between predictions and targets."""

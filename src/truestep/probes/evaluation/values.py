@@ -62,6 +62,8 @@ class Made:
     the neighbours), or "hits" (these, compared with those of the samples)."""
     classes: int = 0
     """Of the smallest scores: the number of scores of a row."""
+    shares: int = 0
+    """Of a softmax over the samples: the number of scores of a row; 0 for others."""
     numbers: Any = field(default=None, compare=False)
     """Numbers of the rows of the result that its rows were made from; None if unknown."""
     labels: Any = field(default=None, compare=False)
@@ -167,6 +169,8 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     if name in _EXTREME and isinstance(found, tuple):
         best, chosen = Made(best=made.raw), selected
         return Value((Value(found[0], best), Value(found[1], chosen)), made)
+    if name in ("softmax", "log_softmax") and made.raw and _is_over_samples(given, named, samples):
+        return Value(found, Made(shares=int(given[0].it.shape[1])))
     after = replace(made, raw=False, best=False) if name in ("long", "int", "bool") else Made()
     return Value(found, after)
 
@@ -212,6 +216,23 @@ def _is_least(name: str, given: list[Value], named: dict[str, Value]) -> bool:
         return False
     largest = named["largest"].it if "largest" in named else given[3].it if len(given) > 3 else True
     return name != "topk" or largest is False
+
+
+def in_a_row(name: str, values: list[Value], named: dict[str, Value]) -> bool:
+    """Return True if an operation chooses among the shares of a row, which a softmax made for each column."""
+    made = values[0].made if values else None
+    if made is None or not made.shares or name not in _CHOOSING | _EXTREME or values[0].it.dim() != 2:
+        return False
+    places = [named[key].it for key in ("dim", "axis") if key in named]
+    places = places or [value.it for value in values[2 if name == "topk" else 1 :][:1]]
+    return places in ([1], [-1])
+
+
+def _is_over_samples(given: list[Value], named: dict[str, Value], samples: int) -> bool:
+    """Return True if a softmax of scores runs over the samples, each of which has a row."""
+    shape = tuple(given[0].it.shape)
+    places = [value.it for value in given[1:2]] + [named[key].it for key in ("dim",) if key in named]
+    return len(shape) == 2 and shape[0] == samples != shape[1] > 1 and places in ([0], [-2])
 
 
 def _over(given: list[Value], named: dict[str, Value], samples: int) -> str:

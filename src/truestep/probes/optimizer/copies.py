@@ -71,7 +71,7 @@ class Copies:
         trained = [part for part in parts if any(one.number in moved and _optimized(one) for one in part.held)]
         told: set[int] = set()
         for part in parts if trained else ():
-            if any(_optimized(one) for one in part.held) or told.issuperset(part.numbers):
+            if any(map(_trains, part.held)) or told.issuperset(part.numbers):
                 continue
             steps = min(stayed.get(one.number, self._written_with_its_values(one)) for one in part.held)
             if steps < _LEAST_STEPS or (part.path and not self._runs(part)):
@@ -202,6 +202,12 @@ def _is_idle(statement: ast.stmt, names: set[str]) -> bool:
 
 def _optimized(held: Held) -> bool:
     return held.panel is not None and held.panel.number > 0
+
+
+def _trains(held: Held) -> bool:
+    """Return True if an optimizer may step a parameter: one that is frozen never gets a step."""
+    parameter = held.ref()
+    return _optimized(held) and parameter is not None and bool(parameter.requires_grad)
 
 
 def _shapes(held: list[Held]) -> list[Any]:

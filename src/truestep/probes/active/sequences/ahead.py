@@ -172,7 +172,9 @@ def look(trial: Trial, tokens: Tokens, classes: int, whole: bool = True) -> Ahea
             raise
         record.by_size(length)
     used, reads = [], []
-    for at in (length // 3, length // 2, *(() if whole else (_last(value.movedim(time, 1)),))):
+    last = _last(value.movedim(time, 1))
+    end = max(min(last + 2, length), _LEAST_LENGTH)  # padding behind it is no token to read
+    for at in (end // 3, end // 2, *(() if whole else (last,))):
         other = value.clone()
         line = other.select(time, at)
         line.copy_(line.roll(1) if bool((line != line.roll(1)).any()) else value.select(time, at - 1))

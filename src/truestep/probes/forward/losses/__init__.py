@@ -9,6 +9,7 @@ label_counts: labels by class, and weights of classes
 label_values: values of targets
 own_targets: targets that are the input of their loss
 paired_scores: scores between samples, with partners as classes
+shares: inputs and targets that sum to one, over the classes or over the samples
 target_range: targets beyond the reach of predictions
 transcripts: inputs and targets of the CTC loss
 target_sums: sums of the targets of regressions and binary losses

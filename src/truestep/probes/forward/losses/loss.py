@@ -23,6 +23,7 @@ from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, ignored_index, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.paired_scores import score_partners
+from truestep.probes.forward.losses.shares import compare_shares
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
 from truestep.probes.forward.losses.transcripts import Transcripts
@@ -173,6 +174,9 @@ class LossProbe(Probe):
                 scene.unread.look(scene.sites.frame(2))
         if grad:
             self._read_targets(kind, site, input, target, reduction, args, kwargs)
+            if sampled and reduction in _REDUCED and (node is not None or target.grad_fn is not None):
+                logarithms = kind == "kl_div" and any(value is True for value in (*args, *kwargs.values()))
+                compare_shares(scene, kind, site, input, target, logarithms=logarithms)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             ignored = ignored_index(args, kwargs) if kind in _OF_CLASSES else None
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"), ignored=ignored)
