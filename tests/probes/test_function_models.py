@@ -22,6 +22,7 @@ from truestep.events import (
     FunctionCalled,
     FunctionMet,
     HandStepped,
+    InputsRead,
     ResultCompared,
     RowsEvaluated,
     RowsRead,
@@ -363,6 +364,23 @@ def test_weights_that_are_kept_by_a_figure() -> None:
     kept = of_kind(events_of(train), WeightsKept)
     assert len(kept) > 1
     assert {(one.name, one.best, one.loss, one.greater) for one in kept} == {("val_error", "best", True, False)}
+
+
+def test_inputs_are_read_in_training_and_evaluation() -> None:
+    def train() -> None:
+        weights = weights_of(6, 16, 1)
+        optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+        for rows in batches():
+            loss = F.mse_loss(predict(weights, X_TRAIN[rows] / 100), Y_TRAIN[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            evaluate(weights, X_VAL, Y_VAL)
+
+    read = of_kind(events_of(train), InputsRead)
+    spreads = {training: {one.spread for one in read if one.training is training} for training in (True, False)}
+    assert all(spread < 0.02 for spread in spreads[True])
+    assert all(spread > 0.5 for spread in spreads[False])
 
 
 TOKENS = torch.randint(2, 30, (48, 9), generator=torch.Generator().manual_seed(2))

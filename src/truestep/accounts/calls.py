@@ -173,7 +173,7 @@ class Calls(Account[_Key]):
         }
 
 
-def measures(call: ModelCalled) -> bool:
+def measures(call: ModelCalled | ev.FunctionCalled) -> bool:
     """Return True if a call measures a model: its result is compared with targets, or its loss is only read."""
     if call.use == "compared":
         return call.only_read or not call.grad

@@ -124,11 +124,12 @@ class Samples(Account[_Key]):
                 self._current[event.loader] = _Pass(event.site)
             case ev.BatchDrawn():
                 self.tally.add(("batches", event.loader))
-            case ev.ModelCalled():
+            case ev.ModelCalled() | ev.FunctionCalled():
+                trains = event.training if isinstance(event, ev.ModelCalled) else event.tracked
                 if event.loader in self._current:
                     self._current[event.loader].called = True
                 self._others = self._others or (not event.tracked and event.loader is None)
-                if event.use and (not event.grad or (measures(event) and not event.training)):
+                if event.use and (not event.grad or (measures(event) and not trains)):
                     self.measuring.add((event.model, event.site))
                 if not event.tracked and event.site not in self._called:
                     self._called.add(event.site)

@@ -14,10 +14,11 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from truestep import source
-from truestep.events import FunctionCalled, FunctionMet
+from truestep.events import FunctionCalled, FunctionMet, Site
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.copies.call import Call
-from truestep.probes.forward.results import Use, use_of
+from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
+from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.functions.as_module import as_module
 from truestep.probes.functions.callees import called_by, callees
 from truestep.probes.functions.choices import Choices
@@ -87,6 +88,9 @@ class FunctionProbe(Probe):
         self._transformed = scene.torch._C._functorch.peek_interpreter_stack
         self._kinds = scene.torch.Tensor, scene.torch.nn.Parameter
         self._choices = Choices(scene)
+        self._inputs = Inputs(scene)
+        self._reads: dict[Site | None, int] = {}
+        """Line of an evaluation to the number of its calls that are still read outside of sampled steps."""
         self._drops = Drops(scene)
         self.drops: Drops | None = None
         """Follows dropout in the call of a model that is under way, without gradients."""
@@ -277,6 +281,14 @@ class FunctionProbe(Probe):
         parts = list(result.values()) if type(result) is dict else result if type(result) in (tuple, list) else ()
         return next((part for part in parts[:_MOST_PARTS] if type(part) is self._kinds[0]), None)
 
+    def _is_read(self, site: Site | None, *, tracked: bool) -> bool:
+        """Return True if the values of a call are read: in sampled steps, and in the first calls of an evaluation."""
+        if self.scene.sampling.on or tracked:
+            return self.scene.sampling.on
+        left = self._reads.get(site, READS_ASIDE)
+        self._reads[site] = max(0, left - 1)
+        return left > 0
+
     @sees
     def _settle(self) -> None:
         """Handle the first call of the training after an evaluation."""
@@ -319,6 +331,10 @@ class FunctionProbe(Probe):
         )
         if scene.checks is not None:
             module = model.module = as_module(scene.torch, own, passed, samples)
+            if module is not None and self._is_read(site, tracked=tracked):
+                module.training = tracked
+                self._inputs.look(model.number, module, tuple(given), site, "" if site is None else given_at(site))
+                module.training = False
             call = Call(tuple(given), {})
             scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
             if not tracked:
