@@ -57,12 +57,17 @@ class TakenSteps:
         if leaf is None:
             return False
         before, self._lines[line] = self._lines.get(line), leaf
-        if before is None or before.shapes != leaf.shapes:
+        if before is None:
+            return False
+        if before.shapes != leaf.shapes:
+            self._scene.sampling.follow()
             return False
         if before.ref() is leaf.ref():
             moved = (before.version, before.spot) != (leaf.version, leaf.spot)
         else:
             moved = _is_near(before.values, leaf.values) and self._takes_all(outputs, args, line)
+            if not moved:  # other weights are trained
+                self._scene.sampling.follow()
         if moved:
             self._training.add(line)
             self.site = site

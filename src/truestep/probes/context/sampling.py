@@ -13,6 +13,8 @@ _FIRST = (0, 1, 2, 3, 10, 20, 50, 51, 100, 200, 201, 500)
 _EVERY = 1009
 """A prime number, so that each step of a repeating round has its turn."""
 _MOST_CHANGES = 16
+_APART = 10
+"""Least number of steps between two evaluations."""
 _READS = 4
 """Steps of each optimizer that are sampled early."""
 _FREE_S = 1.0
@@ -42,6 +44,8 @@ class Sampling:
         self._torch = torch
         self._plan = set(_FIRST)
         self._changes = 0
+        self._followed = 0
+        self._evaluated = 0
         self._optimizers: dict[int, tuple[int, int]] = {}
         """Optimizer to its latest step, and the number of its sampled steps, up to `_READS`."""
 
@@ -71,6 +75,16 @@ class Sampling:
         self._changes += 1
         if self._changes <= _MOST_CHANGES:
             self._plan.update(self.step + offset for offset in _FIRST)
+
+    def follow(self) -> None:
+        """Sample the next step too, at the end of an evaluation: the training may go on with other samples.
+
+        Calls without gradients in almost every step, as of a teacher or in a rollout, are no evaluations.
+        """
+        gap, self._evaluated = self.step - self._evaluated, self.step
+        if gap >= _APART and self._followed < _MOST_CHANGES:
+            self._followed += 1
+            self._plan.add(self.step + 1)
 
     def give_up(self, reason: str) -> None:
         """Read nothing closely from the next step on."""

@@ -37,6 +37,7 @@ class Choices:
         if not self.waiting:
             return
         self.waiting = False
+        self._scene.sampling.follow()
         for user in self._scene.sites.users(frame):
             self._look(user)
 
