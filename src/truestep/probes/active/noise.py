@@ -22,6 +22,7 @@ from truestep.probes.context.values import has_values
 from truestep.probes.copies.call import Call, Path, called
 from truestep.probes.copies.objects import Refused
 from truestep.probes.variables.origins import place_of, resolved, scope_of, stored_by
+from truestep.seams.code.functions import code_of
 
 _DRAWS = frozenset({"randn", "randn_like", "normal_", "normal", "standard_normal"})
 _LEAST_BATCHES = 3
@@ -190,7 +191,7 @@ def _is_noisy(expression: ast.expr, frame: FrameType) -> bool:
             return True
         if isinstance(node, ast.Call):
             function = resolved(node.func, names)
-            inside = function.__code__.co_names if isinstance(function, FunctionType) else ()
+            inside = code_of(function).co_names if isinstance(function, FunctionType) else ()
             if _draws(node) or not _DRAWS.isdisjoint(inside):
                 return True
     return False

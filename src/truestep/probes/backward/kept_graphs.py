@@ -8,12 +8,14 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from truestep import source
 from truestep.events import GraphsKept, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.seams.code.functions import code_of
 
 _ROOT, _MARK = "truestep root", "truestep"
 """Keys of tokens: of nodes that a backward pass began from, and of others."""
@@ -139,8 +141,8 @@ def _defined_in(cls: type, path: str) -> bool:
     """Return True if a class is defined in this file."""
     if cls.__module__.partition(".")[0] in _LIBRARIES:
         return False
-    codes = (getattr(value, "__code__", None) for value in vars(cls).values())
-    return any(code is not None and code.co_filename == path for code in codes)
+    functions = (value for value in vars(cls).values() if isinstance(value, FunctionType))
+    return any(code_of(one).co_filename == path for one in functions)
 
 
 def _holds_graphs(value: Any, depth: int = 0) -> str | None:

@@ -6,12 +6,13 @@ import ast
 import functools
 import weakref
 from collections.abc import Iterable, Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from truestep import source
 from truestep.events import FreezeIgnored, Site
 from truestep.probes.context.scene import Scene
+from truestep.seams.code.functions import code_of
 
 _ATTRIBUTE = "requires_grad"
 MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad")
@@ -120,7 +121,8 @@ def minds(kind: type) -> bool:
         if base.__module__.startswith("torch.") or base is object:
             continue
         for value in vars(base).values():
-            code = getattr(getattr(value, "__func__", getattr(value, "fget", value)), "__code__", None)
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            code = code_of(function) if isinstance(function, FunctionType) else None
             if code is not None and any(_ATTRIBUTE in (*part.co_names, *part.co_consts) for part in _codes(code)):
                 return True
     return False

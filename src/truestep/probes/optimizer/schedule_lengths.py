@@ -10,6 +10,7 @@ from typing import Any
 
 from truestep import source
 from truestep.events import Site
+from truestep.seams.code.functions import code_of
 
 _LENGTHS = ("T_max", "total_iters", "milestones")
 _OF_BATCHES = ("len", "batch", "step", "iter", "loader")
@@ -48,7 +49,7 @@ def counts_read(functions: Iterable[Any]) -> tuple[int, ...]:
     (20, 240)
     """
     own = [one for one in functions if isinstance(one, FunctionType)]
-    if any("len" in function.__code__.co_names for function in own):
+    if any("len" in code_of(function).co_names for function in own):
         return ()
     return tuple(sorted({value for function in own for value in _read_by(function) if value.__class__ is int}))
 
@@ -56,5 +57,5 @@ def counts_read(functions: Iterable[Any]) -> tuple[int, ...]:
 def _read_by(function: FunctionType) -> list[Any]:
     """Return the values that a function reads from outside: cells, globals and defaults of its arguments."""
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY]
-    read = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]
+    read = [function.__globals__[name] for name in code_of(function).co_names if name in function.__globals__]
     return [*cells, *read, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]

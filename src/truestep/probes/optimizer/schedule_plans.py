@@ -14,6 +14,8 @@ from itertools import accumulate, chain, repeat
 from types import CellType, CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
+from truestep.seams.code.functions import code_of
+
 _LINEAR = 100
 """Positions in equal distances up to the end of a schedule."""
 _STAIRS = 40
@@ -141,9 +143,9 @@ def computes_only(function: Any) -> bool:
     if isinstance(function, functools.partial):
         values = [*function.args, *function.keywords.values()]
         return all(map(_is_number, values)) and computes_only(function.func)
-    if not isinstance(function, FunctionType) or function.__code__.co_flags & 0x2A0:  # generators and coroutines
+    if not isinstance(function, FunctionType) or code_of(function).co_flags & 0x2A0:  # generators and coroutines
         return False
-    code = function.__code__
+    code = code_of(function)
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY]
     values = [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     names = [name for name in code.co_names if name not in _ARITHMETIC]

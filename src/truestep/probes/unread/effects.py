@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from truestep.probes.variables.origins import resolved
+from truestep.seams.code.functions import code_of
 
 _BUILTINS = {
     abs, bool, dict, enumerate, float, int, isinstance, len, list, max, min, range, reversed, set, sorted, sum, tuple,
@@ -88,10 +89,10 @@ def _is_pure_object(called: Any, torch: Any, depth: int) -> bool:
         own = [inspect.getattr_static(kind, "forward", None) for kind in kinds if not _is_library(kind)]
         return not _has_hooks(called) and all(_is_pure_object(one, torch, depth) for one in own)
     if type(called) is FunctionType and not _is_library(called):
-        inner = [called.__globals__.get(name) for name in called.__code__.co_names]
+        inner = [called.__globals__.get(name) for name in code_of(called).co_names]
         functions = [one for one in inner if type(one) is FunctionType and not _is_library(one)]
         below = depth > 0 and all(one is called or _is_pure_object(one, torch, depth - 1) for one in functions)
-        return _is_pure_code(called.__code__) and below
+        return _is_pure_code(code_of(called)) and below
     if _is_a(called, type):
         return called in _BUILTINS or _is_library(called)
     if type(called) is BuiltinFunctionType and called.__module__ == "builtins":

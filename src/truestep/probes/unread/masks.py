@@ -13,6 +13,7 @@ from truestep import source
 from truestep.events import Site
 from truestep.probes.context.values import has_values
 from truestep.probes.unread.statements import scope_of, statements_of
+from truestep.seams.code.functions import code_of
 
 _SEE_ALL = {"locals", "vars", "eval", "exec"}
 _MASK = re.compile(r"mask|padding|(^|_)pad(ded)?($|_)")
@@ -79,7 +80,7 @@ def passed(call: Call, names: dict[str, Any], torch: Any) -> list[tuple[str, Sit
     function = names.get(call.function)
     if type(function) is not FunctionType or function.__name__ != call.function or hasattr(function, "__wrapped__"):
         return []
-    unread = unread_masks(function.__code__)
+    unread = unread_masks(code_of(function))
     if not unread:
         return []
     parameters = list(inspect.signature(function).parameters)

@@ -17,6 +17,7 @@ from truestep.events import Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
+from truestep.seams.code.functions import code_of
 
 _DEEP = 3
 _PLACES = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -72,7 +73,7 @@ def _maker(node: ast.AST, names: dict[str, Any]) -> CodeType | None:
         called = called.__func__ if type(called) is MethodType else called
         if issubclass(type(called), type):  # a data set that is built in the expression
             called = inspect.getattr_static(called, "__getitem__", None)
-        return called.__code__ if isinstance(called, FunctionType) else None
+        return code_of(called) if isinstance(called, FunctionType) else None
     return _of_loader(resolved(node, names)) if isinstance(node, ast.Name | ast.Attribute) else None
 
 
@@ -83,7 +84,7 @@ def _of_loader(loader: Any) -> CodeType | None:
         data = _attributes(data).get("dataset", data)
     for one in (inspect.getattr_static(type(data), "__getitem__", None), held.get("collate_fn")):
         if isinstance(one, FunctionType) and not one.__module__.startswith("torch."):
-            return one.__code__
+            return code_of(one)
     return None
 
 

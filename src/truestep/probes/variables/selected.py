@@ -10,6 +10,7 @@ from types import FrameType, FunctionType, MethodType
 from truestep import source
 from truestep.probes.context.local_variables import variables
 from truestep.probes.variables.origins import resolved, root_of, scope_of, stores_of
+from truestep.seams.code.functions import code_of
 
 _TAKING_OUT = frozenset(
     {"delete", "difference", "in1d", "isin", "logical_and", "logical_xor", "masked_fill", "setdiff1d", "setxor1d"}
@@ -46,7 +47,7 @@ def _is_own(frame: FrameType, called: ast.expr) -> bool:
     """Return True for a function in the file of a frame, which selects from the same rows in each call."""
     function = resolved(called, frame.f_globals | variables(frame))
     function = function.__func__ if isinstance(function, MethodType) else function
-    return isinstance(function, FunctionType) and function.__code__.co_filename == frame.f_code.co_filename
+    return isinstance(function, FunctionType) and code_of(function).co_filename == frame.f_code.co_filename
 
 
 def is_used(paths: Iterable[str], written: str) -> bool:

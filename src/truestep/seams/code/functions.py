@@ -25,7 +25,11 @@ _before: dict[int, tuple[weakref.ref[FunctionType], CodeType]] = {}
 
 
 def code_of(function: FunctionType) -> CodeType:
-    """Return the code that the program gave to a function."""
+    """Return the code that the program gave to a function.
+
+    Raises:
+        AttributeError: it has none.
+    """
     known = _before.get(id(function))
     return known[1] if known is not None and known[0]() is function else function.__code__
 

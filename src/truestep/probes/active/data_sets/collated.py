@@ -21,6 +21,7 @@ from truestep.probes.active import restored_states
 from truestep.probes.active.rows.fetched import Path, names_of, tensors_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused, copy_of, mind
+from truestep.seams.code.functions import code_of
 
 _SAMPLES = 12
 _SEEDS = (31, 32)
@@ -54,7 +55,7 @@ class Collated:
             return
         self._met.add(loader)
         function = _function(join)
-        if function is None or scene.sites.kind(function.__code__) != 0 or _length(data) < 2 * _SAMPLES:
+        if function is None or scene.sites.kind(code_of(function)) != 0 or _length(data) < 2 * _SAMPLES:
             return
         site = scene.site()
         names = names_of(site, batch)
@@ -146,7 +147,7 @@ def _name(path: Path, names: dict[Path, str]) -> str:
 
 def _made(function: FunctionType) -> Site:
     """Return the only call in a function that orders something; without one, the first line of the function."""
-    code = function.__code__
+    code = code_of(function)
     tree = source.parsed(code.co_filename)
     last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
     found = [

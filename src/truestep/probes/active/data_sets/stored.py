@@ -27,6 +27,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.unread.statements import scope_of
 from truestep.probes.variables.arrays import Held, arrays_of, as_tensor, shape_of
+from truestep.seams.code.functions import code_of
 from truestep.seams.refs import Ref
 
 _ROWS = 64
@@ -303,7 +304,7 @@ def _codes(data: Any) -> Iterator[CodeType]:
             if not isinstance(made, FunctionType | type):
                 made = vars(type(made)).get("__call__", made)  # a transform
             if isinstance(made, FunctionType) and made.__name__ != "__init__":
-                yield made.__code__
+                yield code_of(made)
         data = held.get("dataset")
 
 

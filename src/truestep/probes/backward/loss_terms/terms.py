@@ -20,6 +20,7 @@ from truestep.probes.backward.loss_terms.discrete_terms import discrete_terms
 from truestep.probes.backward.loss_terms.loss_source import Cut, Term, loss_at, terms_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
+from truestep.seams.code.functions import code_of
 
 _SUMS = ("AddBackward0", "SubBackward0", "RsubBackward0")
 _SCALINGS = ("DivBackward0", "MulBackward0", "NegBackward0")
@@ -160,7 +161,7 @@ class Terms:
 
     def _reads_plain(self, function: FunctionType, depth: int) -> bool:
         """Return True for a function without a closure, with plain defaults, that reads plain global names only."""
-        codes = [function.__code__]
+        codes = [code_of(function)]
         for code in codes:
             codes += [one for one in code.co_consts if isinstance(one, CodeType)]
         given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
