@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from truestep.accounts.calls import CallLine
-from truestep.events import Event, LoopRead, ModelCalled, RunEnded
+from truestep.events import (
+    Event,
+    FunctionCalled,
+    HandStepped,
+    LoopRead,
+    ModelCalled,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.data import results
@@ -77,7 +87,7 @@ class SumOverwritten(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "calls"
-    watches = (LoopRead, ModelCalled)
+    watches = (LoopRead, ModelCalled, FunctionCalled, OptimizerStepped, HandStepped)
     needs = (LoopRead,)
     explains = ("loss-never-differentiated", "metric-misreported")
 
@@ -88,17 +98,31 @@ class SumOverwritten(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._loops: dict[LoopRead, None] = {}
+        self._evaluations: Counter[Site | None] = Counter()
+        """Line to its calls without a gradient of a function that is a model."""
+        self._rows: Counter[Site | None] = Counter()
+        """The same to the number of rows of such calls, with no step between them."""
+        self._open: set[Site | None] = set()
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, LoopRead) and event.name:
-            self._loops[event] = None
+        match event:
+            case LoopRead() if event.name:
+                self._loops[event] = None
+            case FunctionCalled(tracked=False):
+                self._evaluations[event.site] += 1
+                self._rows[event.site] += event.site not in self._open
+                self._open.add(event.site)
+            case OptimizerStepped() | HandStepped():
+                self._open.clear()
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         lines = {(line.model, line.site): line for line in run.calls.lines()}
         for loop in self._loops:
             line = lines.get((loop.model, loop.site))
             if line is None or not _has_several(line, loop, run):
-                continue
+                calls, rows = self._evaluations[loop.site], self._rows[loop.site]
+                if calls < max(_LEAST, _SEVERAL * rows) or loop.use == "kept":
+                    continue
             message, help = _MESSAGE[loop.use]
             self.report(
                 loop.place,

@@ -218,6 +218,8 @@ class ActiveProbe(Probe):
                 self._training[model] = self.scene.sampling.step
                 self._check_model(module, model, site, frame, result, only=OF_FUNCTIONS)
             self._targets.returned(module, model, site, frame, result)
+            self._columns.returned(module, model, site, frame)
+            self._noise.returned(module, model, site, frame)
 
     @sees
     def computed(

@@ -210,7 +210,7 @@ class BackwardProbe(Probe):
             self.distances.confirm()
         if sampled and self._another_read():
             if scene.functions is not None:
-                scene.functions.passing(scene.sites.frame(1))
+                scene.functions.passing(node, scene.sites.frame(1))
             self._read(outputs, node, site)
             self.variables.look(scene.sites.frame(1))
             self.anomaly.look(site)
@@ -262,7 +262,7 @@ class BackwardProbe(Probe):
             if self.distances.waiting:
                 self.distances.confirm()
             if scene.functions is not None:
-                scene.functions.passing(scene.sites.frame(1))
+                scene.functions.passing(root.grad_fn, scene.sites.frame(1))
             self._read(outputs, root.grad_fn, site)
 
     @sees

@@ -7,6 +7,8 @@ from typing import Any
 
 from truestep.seams.divided import part
 
+Node = tuple[int, str]
+"""Number and name of an operation."""
 _UNKNOWN = object()
 
 
@@ -54,3 +56,8 @@ def saved(node: Any, part: str) -> Any:
         return getattr(node, f"_saved_{part}", None)
     except RuntimeError:  # freed, or changed in place since
         return None
+
+
+def key_of(node: Any) -> Node:
+    """Return the number of an operation in its graph, without a reference to it."""
+    return int(node._sequence_nr()), str(node.name())

@@ -14,9 +14,11 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from truestep import source
-from truestep.events import FunctionCalled, FunctionMet, Site
+from truestep.events import FunctionCalled, FunctionMet, LoopRead, Site
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.context.values import Node, key_of
 from truestep.probes.copies.call import Call
+from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.functions.as_module import as_module
@@ -33,24 +35,32 @@ _MOST_LOOKS = 6
 _LEAST = 2
 """Passes that a function must be a model in."""
 _MOST_MODELS = 4
+_MOST_CALLS = 64
+_MOST_NODES = 10_000
 _MOST_PARTS = 8
 """Tensors of a batch, and of a result, that are looked at."""
 _COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
 
 
 class Candidate:
-    """A function in one step."""
+    """The calls of a function in one step.
 
-    __slots__ = ("inside", "ok", "own", "samples", "weights")
+    Attributes:
+        own: the function.
+        calls: the last operation of each result, with True for a call that is one of a model, and the functions that
+            were models inside of it.
+        weights: its arguments with trained tensors.
+        ok: True if all calls that the loss went through are those of a model.
+        inside: True if another model made such a call.
+    """
+
+    __slots__ = ("calls", "inside", "ok", "own", "weights")
 
     def __init__(self, own: FunctionType) -> None:
         self.own = own
-        self.ok = True
-        """True if all its calls are those of a model."""
-        self.inside = False
-        """True if a model called it."""
+        self.calls: list[tuple[Node | None, bool, list[int]]] = []
         self.weights: frozenset[str] = frozenset()
-        """Its arguments with trained tensors."""
+        self.ok = self.inside = False
 
 
 class FunctionModel:
@@ -115,10 +125,11 @@ class FunctionProbe(Probe):
     # --- the first passes --------------------------------------------------------------------------------------
 
     @sees
-    def passing(self, frame: FrameType | None) -> None:
+    def passing(self, root: Any, frame: FrameType | None) -> None:
         """Handle a backward pass of a training, before it runs: find functions in the first ones of sampled steps.
 
         Args:
+            root: the operation that made the loss.
             frame: the innermost frame of the program.
         """
         for model in self._models.values():
@@ -126,7 +137,7 @@ class FunctionProbe(Probe):
         if self._ended or not self.scene.sampling.on:
             return
         if self._looking:
-            self._vote()
+            self._vote(root)
             if self._looks >= _MOST_LOOKS or max(self._votes.values(), default=0) >= _LEAST:
                 self._choose()
                 return
@@ -153,13 +164,20 @@ class FunctionProbe(Probe):
         self._looking = bool(self._observed)
         return self._looking
 
-    def _vote(self) -> None:
+    def _vote(self, root: Any) -> None:
+        reached = _operations(root)
+        for one in self._found.values():
+            judged = [call for call in one.calls if call[0] in reached]
+            one.ok = bool(judged) and all(is_model for _, is_model, _ in judged)
+            for _, is_model, within in judged:
+                for inner in within if is_model else ():
+                    self._found[inner].inside = True
         for key, one in self._found.items():
             if one.ok and not one.inside:
                 self._votes[key] = self._votes.get(key, 0) + 1
-            else:
-                self._votes.pop(key, None)
-        for key in [key for key in self._votes if key not in self._found]:
+        for key in [
+            key for key in self._votes if key not in self._found or not self._found[key].ok or self._found[key].inside
+        ]:
             del self._votes[key]
         self._before, self._found = self._found, {}
 
@@ -247,12 +265,13 @@ class FunctionProbe(Probe):
             and self._is_result(result)
             and (bool(weights) or around(torch, own))
         )
+        first = self._first(result)
         one = self._found.setdefault(key, Candidate(own))
-        one.ok &= is_model
-        one.weights |= weights
+        if len(one.calls) < _MOST_CALLS:
+            node = None if first is None or first.grad_fn is None else key_of(first.grad_fn)
+            one.calls.append((node, is_model, within))
         if is_model:
-            for inner in within:
-                self._found[inner].inside = True
+            one.weights |= weights
             within = [key]
         if self._within:
             self._within[-1] += within
@@ -312,6 +331,10 @@ class FunctionProbe(Probe):
         given = [one for name in samples for one in self._tensors(passed[name])]
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
+        if not tracked and site is not None and site not in self._reads:
+            loop = loop_around(site)
+            if loop is not None:
+                scene.emit(LoopRead(model=model.number, site=site, **loop._asdict()))
         if tracked:
             self._choices.trained(user)
         else:
@@ -331,7 +354,7 @@ class FunctionProbe(Probe):
         )
         if scene.checks is not None:
             module = model.module = as_module(scene.torch, own, passed, samples)
-            if module is not None and self._is_read(site, tracked=tracked):
+            if self._is_read(site, tracked=tracked) and module is not None:
                 module.training = tracked
                 self._inputs.look(model.number, module, tuple(given), site, "" if site is None else given_at(site))
                 module.training = False
@@ -339,6 +362,20 @@ class FunctionProbe(Probe):
             scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
             if not tracked:
                 model.module = None
+
+
+def _operations(root: Any) -> set[Node]:
+    """Return the operations that a loss was computed by."""
+    queue, found, seen = [root], set[Node](), {root}
+    while queue and len(found) < _MOST_NODES:
+        node = queue.pop()
+        if node is None:
+            continue
+        found.add(key_of(node))
+        fresh = {following for following, _ in node.next_functions if following is not None} - seen
+        seen |= fresh
+        queue += fresh
+    return found
 
 
 def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

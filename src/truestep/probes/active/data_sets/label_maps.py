@@ -18,11 +18,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from truestep.events import MapsPaired, Site
-from truestep.probes.active.rows.calls import key_of
 from truestep.probes.active.rows.fetched import tensors_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
+from truestep.probes.context.values import has_values, key_of
 from truestep.probes.variables.origins import made_at
 from truestep.seams.refs import Ref
 

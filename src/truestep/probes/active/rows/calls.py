@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site
 from truestep.probes.active.rows.fetched import sampled
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values
+from truestep.probes.context.values import Node, has_values, key_of
 from truestep.seams.refs import Ref
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _LAST = (1 << 64) - 1
 _FAR = 1 << 32
 """Dimensions beyond it are negative ones."""
 _MOST_CHAIN = 20
-
-Node = tuple[int, str]
 
 
 @dataclass(slots=True)
@@ -149,11 +147,6 @@ def _common(made: list[Made]) -> Located | None:
         if not bool((one.places == first.places).all()):
             return None
     return first
-
-
-def key_of(node: Any) -> Node:
-    """Return the number of an operation in its graph, without a reference to it."""
-    return int(node._sequence_nr()), str(node.name())
 
 
 def _moves(node: Any) -> bool:

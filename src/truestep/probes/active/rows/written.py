@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from truestep.probes.active.rows.calls import Calls, Node, key_of
+from truestep.probes.active.rows.calls import Calls
 from truestep.probes.active.rows.fetched import Located, sampled
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values, saved
+from truestep.probes.context.values import Node, has_values, key_of, saved
 
 _MOST_NODES = 1_000
 _MOST_TARGETS = 6
