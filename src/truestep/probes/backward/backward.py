@@ -258,9 +258,9 @@ class BackwardProbe(Probe):
         transformed, root = steps.is_transformed(), steps.value_of(outputs[0])
         if type(root) is self._tensor and (scene.sampling.on or not scene.sampling.step & 1):
             self.values.look(root, outputs[0].grad_fn, site)
+        if self.distances.waiting:
+            self.distances.confirm()
         if scene.sampling.on and not transformed and self._another_read():
-            if self.distances.waiting:
-                self.distances.confirm()
             if scene.functions is not None:
                 scene.functions.passing(root.grad_fn, scene.sites.frame(1))
             self._read(outputs, root.grad_fn, site)

@@ -32,6 +32,42 @@ def around(torch: Any, function: FunctionType) -> bool:
     return any(has_leaves(torch, value) for value in held if not isinstance(value, FunctionType))
 
 
+def leaves_of(torch: Any, function: FunctionType, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the trained tensors that a call can use, by their places, such as "weights['w0']".
+
+    Args:
+        torch: the module.
+        function: the function.
+        given: the arguments of the call by their names.
+    """
+    code = function.__code__
+    held = dict(given)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            held[name] = cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+    held |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    found: dict[str, Any] = {}
+    for name, value in held.items():
+        if not isinstance(value, FunctionType):
+            found |= dict(_placed(torch, value, name, _DEEP))
+    return found
+
+
+def _placed(torch: Any, value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    kind = type(value)
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        if value.requires_grad and value.is_leaf:
+            yield name, value
+    elif depth and issubclass(kind, dict):
+        for key, one in list(dict.items(value))[:_MOST_ITEMS]:
+            yield from _placed(torch, one, f"{name}[{key!r}]", depth - 1)
+    elif depth:
+        for place, one in enumerate(_items(value)):
+            yield from _placed(torch, one, f"{name}[{place}]", depth - 1)
+
+
 def _items(value: Any) -> Iterator[object]:
     kind = type(value)
     if kind in (list, tuple) or (issubclass(kind, tuple) and "_fields" in vars(kind)):

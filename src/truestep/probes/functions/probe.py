@@ -13,19 +13,19 @@ from contextlib import ExitStack
 from types import FrameType, FunctionType
 from typing import Any
 
-from truestep import source
 from truestep.events import FunctionCalled, FunctionMet, LoopRead, Site
 from truestep.probes.context.probe import Probe, sees
-from truestep.probes.context.values import Node, key_of
+from truestep.probes.context.values import key_of
 from truestep.probes.copies.call import Call
 from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.functions.as_module import as_module
 from truestep.probes.functions.callees import called_by, callees
+from truestep.probes.functions.candidates import Candidate, arguments_of, compiles, operations
 from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
-from truestep.probes.functions.leaves import around, has_leaves
+from truestep.probes.functions.leaves import around, has_leaves, leaves_of
 from truestep.seams.backward import engine_state
 from truestep.seams.code.functions import observe
 from truestep.seams.refs import Ref
@@ -36,37 +36,15 @@ _LEAST = 2
 """Passes that a function must be a model in."""
 _MOST_MODELS = 4
 _MOST_CALLS = 64
-_MOST_NODES = 10_000
+_MOST_LEAVES = 64
 _MOST_PARTS = 8
 """Tensors of a batch, and of a result, that are looked at."""
-_COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
-
-
-class Candidate:
-    """The calls of a function in one step.
-
-    Attributes:
-        own: the function.
-        calls: the last operation of each result, with True for a call that is one of a model, and the functions that
-            were models inside of it.
-        weights: its arguments with trained tensors.
-        ok: True if all calls that the loss went through are those of a model.
-        inside: True if another model made such a call.
-    """
-
-    __slots__ = ("calls", "inside", "ok", "own", "weights")
-
-    def __init__(self, own: FunctionType) -> None:
-        self.own = own
-        self.calls: list[tuple[Node | None, bool, list[int]]] = []
-        self.weights: frozenset[str] = frozenset()
-        self.ok = self.inside = False
 
 
 class FunctionModel:
     """A function that is a model."""
 
-    __slots__ = ("__weakref__", "inner", "last", "module", "name", "number", "weights")
+    __slots__ = ("__weakref__", "inner", "last", "leaves", "module", "name", "number", "weights")
 
     def __init__(self, name: str, weights: frozenset[str], inner: list[FunctionType]) -> None:
         self.name = name
@@ -76,6 +54,8 @@ class FunctionModel:
         self.number = 0
         self.module: Any = None
         """The function as a module, with the arguments of its latest call."""
+        self.leaves: dict[str, Ref] = {}
+        """The trained tensors of a call in the first steps, by their places."""
         self.last: Ref | None = None
         """The first sample of the latest call."""
 
@@ -154,7 +134,7 @@ class FunctionProbe(Probe):
         frames = scene.sites.users(frame)
         functions = callees(scene, frames)
         files = {code.co_filename for code in (*(one.f_code for one in frames), *(one.__code__ for one in functions))}
-        if any(map(_compiles, files)):
+        if any(map(compiles, files)):
             return False
         for function in functions:
             code = function.__code__
@@ -165,7 +145,7 @@ class FunctionProbe(Probe):
         return self._looking
 
     def _vote(self, root: Any) -> None:
-        reached = _operations(root)
+        reached = operations(root)
         for one in self._found.values():
             judged = [call for call in one.calls if call[0] in reached]
             one.ok = bool(judged) and all(is_model for _, is_model, _ in judged)
@@ -190,6 +170,7 @@ class FunctionProbe(Probe):
                 one = self._before[key]
                 inner = called_by(scene, one.own)
                 model = self._models[key] = FunctionModel(one.own.__name__, one.weights, inner)
+                model.leaves = one.leaves
                 model.number, _ = scene.numbers.of("model", model)
                 scene.emit(FunctionMet(model=model.number, name=model.name))
         for key, restore in list(self._observed.items()):
@@ -197,6 +178,13 @@ class FunctionProbe(Probe):
                 restore()
                 del self._observed[key]
         self._before = {}
+
+    def weights(self) -> dict[str, dict[str, Any]]:
+        """Return the trained tensors that each model used in the first steps, by their places."""
+        return {
+            model.name: {place: leaf for place, ref in model.leaves.items() if (leaf := ref()) is not None}
+            for model in self._models.values()
+        }
 
     # --- calls -------------------------------------------------------------------------------------------------
 
@@ -256,7 +244,7 @@ class FunctionProbe(Probe):
         if not self._grad_enabled():
             return
         key, torch = id(own.__code__), self.scene.torch
-        given = _given(own, args, kwargs)
+        given = arguments_of(own, args, kwargs)
         weights = frozenset(name for name, value in given.items() if has_leaves(torch, value))
         samples = [one for name, value in given.items() if name not in weights for one in self._tensors(value)]
         is_model = (
@@ -272,6 +260,8 @@ class FunctionProbe(Probe):
             one.calls.append((node, is_model, within))
         if is_model:
             one.weights |= weights
+            places = leaves_of(torch, own, {name: given[name] for name in weights})
+            one.leaves = {place: Ref(leaf) for place, leaf in list(places.items())[:_MOST_LEAVES]}
             within = [key]
         if self._within:
             self._within[-1] += within
@@ -326,7 +316,7 @@ class FunctionProbe(Probe):
             return
         user = scene.sites.above(frame)
         site = scene.sites.at(user)
-        passed = _given(own, args, kwargs)
+        passed = arguments_of(own, args, kwargs)
         samples = [name for name, value in passed.items() if name not in model.weights and self._tensors(value)]
         given = [one for name in samples for one in self._tensors(passed[name])]
         use = Use() if site is None else use_of(site)
@@ -362,31 +352,3 @@ class FunctionProbe(Probe):
             scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
             if not tracked:
                 model.module = None
-
-
-def _operations(root: Any) -> set[Node]:
-    """Return the operations that a loss was computed by."""
-    queue, found, seen = [root], set[Node](), {root}
-    while queue and len(found) < _MOST_NODES:
-        node = queue.pop()
-        if node is None:
-            continue
-        found.add(key_of(node))
-        fresh = {following for following, _ in node.next_functions if following is not None} - seen
-        seen |= fresh
-        queue += fresh
-    return found
-
-
-def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by their names; without the object that a method belongs to."""
-    code = own.__code__
-    names = code.co_varnames[: code.co_argcount]
-    given = dict(zip(names, args, strict=False))
-    more = args[len(names) :]
-    return given | {f"*{place}": value for place, value in enumerate(more)} | kwargs
-
-
-def _compiles(path: str) -> bool:
-    """Return True if a file compiles or traces functions: a compiler would meet the hook."""
-    return any(word in line for line in source.read(path).lines for word in _COMPILING)

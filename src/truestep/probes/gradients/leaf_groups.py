@@ -15,7 +15,7 @@ from truestep.probes.context.local_variables import own_dict, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.origins import scope_of
 
-_BY_HAND = frozenset({"grad", "data", "func", "retain_grad", "register_hook"})
+_BY_HAND = frozenset({"grad", "func", "retain_grad", "register_hook"})
 _MOST_LOOKS = 16
 _MOST_FRAMES = 6
 _MOST_ITEMS = 64
@@ -49,13 +49,16 @@ class LeafGroups:
         paths = {code.co_filename for code in codes}
         if names_gradients(paths) or any(map(_loads, paths)) or any(map(_uses_gradients, codes)):
             return
-        for name, members in self._collections(frame):
+        functions = self._scene.functions
+        collections = [(name, members, f"{name}[{{}}]") for name, members in self._collections(frame)]
+        collections += [(name, members, "{}") for name, members in (functions.weights() if functions else {}).items()]
+        for name, members, form in collections:
             numbers = [leaves.get(id(tensor), -1) for tensor in members.values()]
             group = tuple(number for number in numbers if number >= 0)
             if group not in self._told and not loose.isdisjoint(group) and not held.isdisjoint(group):
                 self._told.add(group)
                 places = [place for place, number in zip(members, numbers, strict=True) if number >= 0]
-                names = tuple(f"{name}[{place}]" for place in places)
+                names = tuple(form.format(place) for place in places)
                 self._scene.tell(LeavesGrouped, parameters=group, names=names, name=name)
 
     def _collections(self, frame: FrameType | None) -> list[tuple[str, Members]]:
@@ -110,7 +113,17 @@ def _loads(path: str) -> bool:
 
 def _uses_gradients(code: CodeType) -> bool:
     """Return True if a function reads gradients, or writes to values by hand: it may train, or probe, a leaf."""
-    return any(isinstance(node, ast.Attribute) and node.attr in _BY_HAND for node in scope_of(code))
+    for node in scope_of(code):
+        match node:
+            case ast.Attribute(attr=attr) if attr in _BY_HAND:
+                return True
+            case ast.Attribute(attr="data", ctx=ast.Store()) | ast.AugAssign(target=ast.Attribute(attr="data")):
+                return True
+            case ast.Subscript(value=ast.Attribute(attr="data"), ctx=ast.Store()):
+                return True
+            case ast.Attribute(value=ast.Attribute(attr="data"), attr=method) if method.endswith("_"):
+                return True
+    return False
 
 
 def _items(value: Any) -> list[tuple[str, Any]] | None:
