@@ -23,6 +23,7 @@ from truestep.events import (
     FunctionMet,
     HandStepped,
     InputsRead,
+    LoopRead,
     ResultCompared,
     RowsEvaluated,
     RowsRead,
@@ -268,6 +269,61 @@ def test_the_seam_changes_no_number() -> None:
     plain = train()
     with capture_events():
         assert train() == plain
+
+
+def attacked() -> None:
+    weights = weights_of(6, 16, 1)
+    optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+    for rows in batches():
+        x = X_TRAIN[rows].clone().requires_grad_()
+        (slope,) = torch.autograd.grad(mean_square(weights, x + 0.01, Y_TRAIN[rows]), x)
+        loss = F.mse_loss(predict(weights, (x + 0.01 * slope.sign()).detach()), Y_TRAIN[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def test_calls_that_the_loss_did_not_go_through_do_not_count() -> None:
+    (met,) = of_kind(events_of(attacked), FunctionMet)
+    assert met.name == "predict"
+
+
+def test_a_figure_that_each_pass_of_a_loop_overwrites_is_read() -> None:
+    def train() -> None:
+        weights = weights_of(6, 16, 1)
+        optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+        for rows in batches():
+            loss = mean_square(weights, X_TRAIN[rows], Y_TRAIN[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                total = 0.0
+                for part in torch.arange(ROWS).split(16):
+                    total = float((predict(weights, X_VAL[part]) - Y_VAL[part]).abs().sum())
+                print(total / ROWS)
+
+    loops = [loop for loop in of_kind(events_of(train), LoopRead) if loop.name]
+    assert {(loop.name, loop.use) for loop in loops} == {("total", "divided")}
+
+
+def test_the_step_after_an_evaluation_is_sampled() -> None:
+    """Two tasks of other samples, the second one between the steps that are sampled by their number."""
+
+    def train() -> None:
+        weights = weights_of(6, 16, 1)
+        optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+        for part in (slice(0, 64), slice(64, 128)):
+            x, y = X_TRAIN[part] * (100 if part.start else 1), Y_TRAIN[part]
+            for step in range(26 if part.start == 0 else 20):
+                loss = mean_square(weights, x[step : step + 32], y[step : step + 32])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            evaluate(weights, X_VAL, Y_VAL)
+
+    read = [one for one in of_kind(events_of(train), InputsRead) if one.training]
+    assert [one.spread > 10 for one in read] == [False] * (len(read) - 1) + [True]
 
 
 def module_beside() -> None:

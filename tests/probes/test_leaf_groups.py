@@ -171,3 +171,22 @@ def test_the_collection_is_told_once_with_the_places_of_its_tensors() -> None:
         a_dict()
     (group,) = [event for event in events if isinstance(event, LeavesGrouped)]
     assert (group.name, group.names) == ("P", ("P['w']", "P['b']", "P['v']"))
+
+
+def heads(trunk: dict[str, Tensor], one: dict[str, Tensor], two: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    return output(trunk, x) * one["a"], output(trunk, x) * two["a"]
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_whole_dict_of_a_function_that_is_a_model(both: bool) -> None:
+    trunk = leaves()
+    one, two = {"a": torch.ones(1, requires_grad=True)}, {"a": torch.ones(1, requires_grad=True)}
+
+    def loss() -> Tensor:
+        first, second = heads(trunk, one, two, X)
+        return (first - Y).pow(2).mean() + (second + Y).pow(2).mean()
+
+    held = [*trunk.values(), *one.values(), *(two.values() if both else ())]
+    findings = found(lambda: train(torch.optim.Adam(held), loss))
+    assert len(findings) == (not both)
+    assert all("tensors of `heads` are in no optimizer" in finding.message for finding in findings)
