@@ -84,6 +84,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     Finds calls of ``F.dropout``, ``F.dropout2d`` and similar functions without ``training=`` that drop values computed
     by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once. On a
     copy of the model in eval mode, finds ``dropout_p`` of a fused attention, and dropout layers made in ``forward``.
+    In a program without modules, finds dropout in a call without gradients of a function that is a model: by these
+    functions of torch, or by a mask of random numbers that are compared with a rate called ``drop`` or ``keep``.
 
     Why it matters
     --------------
@@ -111,7 +113,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     not say so. An explicit ``training=True`` is reported only where it is the only one of its function, beside another
     dropout with the same rate that follows the mode; there, one evaluation of a whole tensor is enough. Not reported:
     Monte Carlo dropout (a batch that is used several times, several passes), switches that turn it off in some
-    evaluations, corrupted inputs, random masks, and untrained models.
+    evaluations, corrupted inputs, random masks, untrained models, and calls of functions that pass a flag or a rate, or
+    stand in a function that is named for it, such as ``mc_predict``.
 
     References
     ----------
