@@ -9,6 +9,7 @@
     python bench/mutants/mistakes.py --mixed        mistakes_mixed.toml, in those of the folder mixed
     python bench/mutants/mistakes.py --functional   mistakes_functional.toml, in those of the folder functional
     python bench/mutants/mistakes.py --issues       mistakes_issues.toml, in those of the folder issues
+    python bench/mutants/mistakes.py --bare         mistakes_bare.toml, in those of the folder bare
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -37,6 +38,7 @@ SETS = {
     "_mixed": Path(__file__).with_name("mixed"),
     "_functional": Path(__file__).with_name("functional"),
     "_issues": Path(__file__).with_name("issues"),
+    "_bare": Path(__file__).with_name("bare"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -62,13 +64,14 @@ def main() -> None:
     sets.add_argument("--mixed", action="store_true", help="the set of texts, maps, clicks, faults and others")
     sets.add_argument("--functional", action="store_true", help="the set in programs of functions, without modules")
     sets.add_argument("--issues", action="store_true", help="the set of public issues, which has two halves")
-    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary or --issues")
+    sets.add_argument("--bare", action="store_true", help="the second set without modules, which has two halves")
+    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary, --issues or --bare")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
-    halves = options.ordinary or options.issues
+    halves = options.ordinary or options.issues or options.bare
     if options.half and not halves:
-        parser.error("--half must be used with --ordinary or --issues, the sets with halves")
+        parser.error("--half must be used with --ordinary, --issues or --bare, the sets with halves")
     warm.install()
     parts = [part for part in options.only.split(",") if part]
     chosen_set = next((name for name in SETS if name and vars(options)[name[1:]]), "")
