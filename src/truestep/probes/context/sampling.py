@@ -79,7 +79,7 @@ class Sampling:
     def follow(self) -> None:
         """Sample the next step too, at the end of an evaluation: the training may go on with other samples.
 
-        Calls without gradients in almost every step, as of a teacher or in a rollout, are no evaluations.
+        Calls without gradients in almost every step, as of a teacher or in a rollout, do not count.
         """
         gap, self._evaluated = self.step - self._evaluated, self.step
         if gap >= _APART and self._followed < _MOST_CHANGES:
