@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
 from truestep import source
@@ -41,11 +41,11 @@ class Drops:
         """Handle dropout of torch that is on, at a line of the program."""
         self._site = self._site or site
 
-    def end(self, functions: list[FunctionType]) -> Site | None:
+    def end(self, codes: list[CodeType]) -> Site | None:
         """Return the line that applied dropout in the call that ends; None if there is none.
 
         Args:
-            functions: the model, and the functions that it calls.
+            codes: the code of the model, and of the functions that it calls.
         """
         state, self._state = self._state, None
         if self._site is not None:
@@ -53,7 +53,7 @@ class Drops:
         torch = self._scene.torch
         if state is None or torch.equal(state, torch.default_generator.get_state()):
             return None
-        return next((site for one in functions if (site := mask_line(one.__code__)) is not None), None)
+        return next((site for one in codes if (site := mask_line(one)) is not None), None)
 
 
 @functools.lru_cache(maxsize=256)

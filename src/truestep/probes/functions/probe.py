@@ -10,10 +10,9 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from truestep import source
 from truestep.events import FunctionCalled, FunctionMet
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.copies.call import Call
@@ -23,8 +22,10 @@ from truestep.probes.functions.callees import called_by, callees
 from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
 from truestep.probes.functions.leaves import around, has_leaves
+from truestep.probes.functions.watchers import compiled_frames, watches
 from truestep.seams.backward import engine_state
-from truestep.seams.code.functions import observe
+from truestep.seams.code.functions import code_of, observe
+from truestep.seams.patch import uncounted
 from truestep.seams.refs import Ref
 
 _MOST_LOOKS = 6
@@ -34,7 +35,6 @@ _LEAST = 2
 _MOST_MODELS = 4
 _MOST_PARTS = 8
 """Tensors of a batch, and of a result, that are looked at."""
-_COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
 
 
 class Candidate:
@@ -57,11 +57,11 @@ class FunctionModel:
 
     __slots__ = ("__weakref__", "inner", "last", "module", "name", "number", "weights")
 
-    def __init__(self, name: str, weights: frozenset[str], inner: list[FunctionType]) -> None:
+    def __init__(self, name: str, weights: frozenset[str], inner: list[CodeType]) -> None:
         self.name = name
         self.weights = weights
         self.inner = inner
-        """The functions that it calls."""
+        """The code of the functions that it calls; they can hold tensors."""
         self.number = 0
         self.module: Any = None
         """The function as a module, with the arguments of its latest call."""
@@ -90,6 +90,7 @@ class FunctionProbe(Probe):
         self._drops = Drops(scene)
         self.drops: Drops | None = None
         """Follows dropout in the call of a model that is under way, without gradients."""
+        self._compiled = compiled_frames()
         self._looks = 0
         self._looking = False
         self._ended = False
@@ -132,14 +133,14 @@ class FunctionProbe(Probe):
         self._looks += 1
 
     def _begin(self, frame: FrameType | None) -> bool:
-        """Observe the functions that a training calls. Return False if there is none, or if they are compiled."""
+        """Observe the functions that a training calls. Return False if there is none, or if it would be seen."""
         scene = self.scene
         if scene.numbers.count("trained model"):
             return False
         frames = scene.sites.users(frame)
         functions = callees(scene, frames)
         files = {code.co_filename for code in (*(one.f_code for one in frames), *(one.__code__ for one in functions))}
-        if any(map(_compiles, files)):
+        if compiled_frames() != self._compiled or any(map(watches, files)):
             return False
         for function in functions:
             code = function.__code__
@@ -166,7 +167,7 @@ class FunctionProbe(Probe):
         for key, votes in list(self._votes.items())[:_MOST_MODELS]:
             if votes >= _LEAST:
                 one = self._before[key]
-                inner = called_by(scene, one.own)
+                inner = list(map(code_of, called_by(scene, one.own)))
                 model = self._models[key] = FunctionModel(one.own.__name__, one.weights, inner)
                 model.number, _ = scene.numbers.of("model", model)
                 scene.emit(FunctionMet(model=model.number, name=model.name))
@@ -212,6 +213,8 @@ class FunctionProbe(Probe):
             self._within.pop()
         self._examine(own, args, kwargs, result, within)
         return result
+
+    uncounted(_passed_on)
 
     def _is_seen(self) -> bool:
         """Return True for a call by the training, and not by a transformation of it or inside of another model."""
@@ -290,7 +293,7 @@ class FunctionProbe(Probe):
         scene, frame = self.scene, sys._getframe(2)
         first = self._first(result)
         drops, self.drops = self.drops, None
-        dropout = None if drops is None else drops.end([own, *model.inner])
+        dropout = None if drops is None else drops.end([own.__code__, *model.inner])
         if first is None:
             return
         user = scene.sites.above(frame)
@@ -332,8 +335,3 @@ def _given(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     given = dict(zip(names, args, strict=False))
     more = args[len(names) :]
     return given | {f"*{place}": value for place, value in enumerate(more)} | kwargs
-
-
-def _compiles(path: str) -> bool:
-    """Return True if a file compiles or traces functions: a compiler would meet the hook."""
-    return any(word in line for line in source.read(path).lines for word in _COMPILING)
