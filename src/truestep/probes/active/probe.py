@@ -219,6 +219,15 @@ class ActiveProbe(Probe):
                 self._check_model(module, model, site, frame, result, only=OF_FUNCTIONS)
             self._targets.returned(module, model, site, frame, result)
 
+    def function_draws(self, module: Any, frame: FrameType) -> bool:
+        """Return True if random numbers change the result of a copy of a function; False if that is not known."""
+        scene = self.scene
+        try:
+            with self._aside(), restored_states.kept(scene.torch):
+                return draws(Trial(scene, copy_of(module, scene), called(module, frame))).differ
+        except Refused:
+            return False
+
     @sees
     def computed(
         self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool, ignored: int | None = None

@@ -301,6 +301,10 @@ class FunctionProbe(Probe):
         passed = _given(own, args, kwargs)
         samples = [name for name, value in passed.items() if name not in model.weights and self._tensors(value)]
         given = [one for name in samples for one in self._tensors(passed[name])]
+        module = None if scene.checks is None else as_module(scene.torch, own, passed, samples)
+        sampled = dropout is not None and on_purpose(site)
+        if sampled or (drops is not None and not drops.changes(dropout, module, frame)):
+            dropout = None
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
         if tracked:
@@ -317,11 +321,11 @@ class FunctionProbe(Probe):
             only_read=use.only,
             same_input=model.repeats_input(given),
             loader=scene.loader,
-            dropout=None if dropout is None or on_purpose(site) else dropout,
-            sampled=dropout is not None and on_purpose(site),
+            dropout=dropout,
+            sampled=sampled,
         )
         if scene.checks is not None:
-            module = model.module = as_module(scene.torch, own, passed, samples)
+            model.module = module
             call = Call(tuple(given), {})
             scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
             if not tracked:

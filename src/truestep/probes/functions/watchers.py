@@ -54,7 +54,7 @@ def _tells(node: ast.AST) -> bool:
         case ast.keyword(arg="exc_info" | "stack_info"):
             return True
         case ast.Constant(value=str(text)):
-            return text.startswith(_PACKAGES)
+            return text.startswith(_PACKAGES) and text.replace(".", "").isidentifier()
         case _:
             return False
 
