@@ -162,6 +162,23 @@ def test_a_function_that_calls_itself_is_observed_from_outside_only(passed: Pass
     assert down.__code__ is own
 
 
+def test_functions_that_call_each_other_need_few_more_frames(passed: Passed, hook: Callable[..., Any]) -> None:
+    def one(n: int) -> int:
+        return 0 if n == 0 else 1 + other(n - 1)
+
+    def other(n: int) -> int:
+        return 0 if n == 0 else 1 + one(n - 1)
+
+    own = one.__code__, other.__code__
+    with ExitStack() as stack:
+        observe(stack, one, hook)
+        observe(stack, other, hook)
+        assert (one(600), one(1)) == (600, 1)
+        assert one.__code__ is not own[0]
+    assert [args for _, args, _ in passed][-2:] == [(1,), (0,)]
+    assert (one.__code__, other.__code__) == own
+
+
 def test_a_function_that_is_restored_in_its_call_stays_restored() -> None:
     def down(n: int) -> int:
         return 0 if n == 0 else down(n - 1)

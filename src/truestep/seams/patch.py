@@ -32,7 +32,7 @@ _layers: dict[tuple[int, str], list[_Layer]] = {}
 """Replacements by patched attribute, the latest last: sessions may end in any order."""
 
 
-def uncounted(function: FunctionType) -> FunctionType:
+def uncounted(function: Any) -> Any:
     """Return a function of ours, whose frames warnings and logs of the program do not count from now on."""
     function.__code__ = function.__code__.replace(co_filename=UNCOUNTED)
     return function

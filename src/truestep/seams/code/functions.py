@@ -20,6 +20,8 @@ from truestep.seams.patch import UNCOUNTED, uncounted
 _HOOK = "truestep hook"
 """The constant that the hook takes the place of."""
 _UNLIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_DEEPEST = 8
+"""Most calls of a function inside of each other that are passed on."""
 _before: dict[int, tuple[weakref.ref[FunctionType], CodeType, CodeType]] = {}
 """Id of an observed function to its own code, and to the code that takes its place."""
 
@@ -46,17 +48,22 @@ def observe(stack: ExitStack, function: FunctionType, hook: Callable[..., Any]) 
         return None
     key, ref = id(function), weakref.ref(function)  # the collector cannot follow references of code
 
+    inside = 0
+
     def passed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nonlocal inside
         whole = ref()
         assert whole is not None  # its call is under way
-        if not calls_itself:
-            return hook(_own(whole, code), args, kwargs)
-        whole.__code__ = code  # the calls inside need no more frames than those of the program
+        alone = calls_itself or inside >= _DEEPEST  # then the calls inside need no more frames than without us
+        if alone:
+            whole.__code__ = code
+        inside += 1
         try:
             return hook(_own(whole, code), args, kwargs)
         finally:
+            inside -= 1
             known = _before.get(key)
-            if known is not None and known[0] is ref and whole.__code__ is code:
+            if alone and known is not None and known[0] is ref and whole.__code__ is code:
                 whole.__code__ = known[2]
 
     calls_itself = function.__name__ in (*code.co_names, *code.co_freevars)
