@@ -33,7 +33,7 @@ _layers: dict[tuple[int, str], list[_Layer]] = {}
 
 
 def uncounted(function: Any) -> Any:
-    """Return a function of ours, whose frames warnings and logs of the program do not count from now on."""
+    """Return a function of this package, after its code was changed: warnings and logs do not count its frames."""
     function.__code__ = function.__code__.replace(co_filename=UNCOUNTED)
     return function
 

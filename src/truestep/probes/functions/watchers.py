@@ -1,6 +1,6 @@
 """Programs that would see that their functions are observed, by the source of their files.
 
-They compile functions, or read frames, tracebacks or code: of each, our part would be in what they read.
+They compile functions, or read frames, tracebacks or code: they would find those of this package there.
 """
 
 from __future__ import annotations
