@@ -125,6 +125,17 @@ def test_targets_that_are_shifted_in_the_wrong_direction_are_read() -> None:
     assert (event.shift, event.reads, event.cause) == (-1, True, None)
 
 
+@pytest.mark.parametrize(("blank", "drawn"), [(-100, True), (0, True), (-100, False)])
+def test_drawn_tokens_that_are_to_be_repeated_later_are_a_test_of_a_memory(blank: int, drawn: bool) -> None:
+    def later(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        given = tokens if drawn else torch.minimum(tokens, tokens.roll(1, 0).roll(3, 1))  # small ones are frequent
+        targets = torch.cat([torch.full((len(given), 1), blank), given[:, :-1]], 1)
+        return F.cross_entropy(model(given).flatten(0, 1), targets.flatten())
+
+    events = compared(Reader(), later)
+    assert [(event.shift, event.reads) for event in events[-1:]] == ([] if drawn else [(-1, True)])
+
+
 def test_targets_in_another_order_than_the_outputs_are_seen() -> None:
     def crossed(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
         time = tokens.t()

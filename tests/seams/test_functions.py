@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import pickle
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import wraps
@@ -145,6 +147,69 @@ def test_an_error_names_the_lines_of_the_program(hook: Callable[..., Any]) -> No
             fails()
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.filename, last.name) == (__file__, "fails")
+
+
+def test_a_function_that_calls_itself_is_observed_from_outside_only(passed: Passed, hook: Callable[..., Any]) -> None:
+    def down(n: int) -> int:
+        return 0 if n == 0 else 1 + down(n - 1)
+
+    own = down.__code__
+    with ExitStack() as stack:
+        observe(stack, down, hook)
+        assert (down(700), down(2)) == (700, 2)
+        assert down.__code__ is not own
+    assert [args for _, args, _ in passed] == [(700,), (2,)]
+    assert down.__code__ is own
+
+
+def test_functions_that_call_each_other_need_few_more_frames(passed: Passed, hook: Callable[..., Any]) -> None:
+    def one(n: int) -> int:
+        return 0 if n == 0 else 1 + other(n - 1)
+
+    def other(n: int) -> int:
+        return 0 if n == 0 else 1 + one(n - 1)
+
+    own = one.__code__, other.__code__
+    with ExitStack() as stack:
+        observe(stack, one, hook)
+        observe(stack, other, hook)
+        assert (one(600), one(1)) == (600, 1)
+        assert one.__code__ is not own[0]
+    assert [args for _, args, _ in passed][-2:] == [(1,), (0,)]
+    assert (one.__code__, other.__code__) == own
+
+
+def test_a_function_that_is_restored_in_its_call_stays_restored() -> None:
+    def down(n: int) -> int:
+        return 0 if n == 0 else down(n - 1)
+
+    def ends(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        stack.close()
+        return function(*args, **kwargs)
+
+    own, stack = down.__code__, ExitStack()
+    observe(stack, down, ends)
+    assert down(3) == 0
+    assert down.__code__ is own
+
+
+def test_an_observed_closure_is_freed(hook: Callable[..., Any]) -> None:
+    held = {1}
+
+    def make() -> weakref.ref[FunctionType]:
+        kept = held.copy()
+
+        def inner(n: int) -> int:
+            return len(kept) if n == 0 else inner(n - 1)
+
+        observe(stack, inner, hook)
+        assert inner(2) == 1
+        return weakref.ref(inner)
+
+    with ExitStack() as stack:
+        ref = make()
+        gc.collect()
+        assert ref() is None
 
 
 def test_it_can_be_restored_early_and_once(hook: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-# style transfer with a fixed random filter bank: only the picture is optimised, there is no training set
+# style transfer with a fixed random filter bank: only the picture is optimised, a training set is not needed
 import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_sample_image

@@ -14,7 +14,7 @@ data = (data - mean) / std
 
 
 def section(start, stop):
-    """Starts of the windows whose targets lie in [start, stop)."""
+    """Starts of the windows with targets in [start, stop)."""
     return torch.arange(max(start - SEQ, 0), stop - SEQ - PRED + 1)
 
 

@@ -1,4 +1,4 @@
-"""Gradient reversal: the features shall not tell the domains apart; target labels are only used to score."""
+"""Gradient reversal: the domains shall look alike in the features; target labels are only used to score."""
 import torch
 import torch.nn.functional as F
 from sklearn.datasets import make_moons

@@ -66,7 +66,8 @@ class TargetInInput(Rule):
     which targets are not in the input; autoencoders with a summary of the sequence, or of several features; several
     targets of which most are features, or that are more than half as many as the features, such as the next state;
     sequences that several arguments hold, of which one is read up to the position; tests of a memory with random
-    features; and series without noise, which any feature predicts.
+    features, or that repeat tokens drawn at random one step later, after a blank; and series without noise, which any
+    feature predicts.
 
     References
     ----------

@@ -32,6 +32,12 @@ _layers: dict[tuple[int, str], list[_Layer]] = {}
 """Replacements by patched attribute, the latest last: sessions may end in any order."""
 
 
+def uncounted(function: Any) -> Any:
+    """Return a function of this package, after its code was changed: warnings and logs do not count its frames."""
+    function.__code__ = function.__code__.replace(co_filename=UNCOUNTED)
+    return function
+
+
 def patched_codes() -> list[CodeType]:
     """Return the code of every wrapper that is in place."""
     wrappers = [layer.put for layers in _layers.values() for layer in layers]
@@ -47,7 +53,7 @@ def patch(stack: ExitStack, owner: Any, name: str, new: Any) -> Any:
     below = vars(owner).get(name, _ABSENT)
     before = getattr(owner, name)
     if isinstance(new, FunctionType) and new.__code__.co_filename.startswith(_OURS):
-        new.__code__ = new.__code__.replace(co_filename=UNCOUNTED)
+        uncounted(new)
     setattr(owner, name, new)
     layer = _Layer(owner, vars(owner)[name], below)
     key = (id(owner), name)

@@ -221,6 +221,15 @@ class ActiveProbe(Probe):
             self._columns.returned(module, model, site, frame)
             self._noise.returned(module, model, site, frame)
 
+    def function_draws(self, module: Any, frame: FrameType) -> bool:
+        """Return True if random numbers change the result of a copy of a function; False if that is not known."""
+        scene = self.scene
+        try:
+            with self._aside(), restored_states.kept(scene.torch):
+                return draws(Trial(scene, copy_of(module, scene), called(module, frame))).differ
+        except Refused:
+            return False
+
     @sees
     def computed(
         self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool, ignored: int | None = None

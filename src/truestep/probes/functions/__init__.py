@@ -7,4 +7,5 @@ callees: functions that a training calls, by its source
 drops: dropout in their calls
 leaves: trained tensors in the arguments of a call
 probe: finds these functions in the first steps of a training, and observes their calls
+watchers: programs that would see that their functions are observed
 """

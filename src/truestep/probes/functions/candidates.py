@@ -5,11 +5,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from truestep import source
 from truestep.probes.context.values import Node, key_of
 from truestep.seams.refs import Ref
 
-_COMPILING = ("torch.compile", "torch.jit", "make_fx", "torch.export", "import jit", "import compile")
 _MOST_NODES = 10_000
 
 
@@ -57,8 +55,3 @@ def arguments_of(own: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any
     given = dict(zip(names, args, strict=False))
     more = args[len(names) :]
     return given | {f"*{place}": value for place, value in enumerate(more)} | kwargs
-
-
-def compiles(path: str) -> bool:
-    """Return True if a file compiles or traces functions: a compiler would meet the hook."""
-    return any(word in line for line in source.read(path).lines for word in _COMPILING)

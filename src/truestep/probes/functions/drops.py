@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from types import CodeType, FunctionType
+from types import CodeType, FrameType
 from typing import Any
 
 from truestep import source
@@ -14,6 +14,7 @@ from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
 from truestep.probes.unread.statements import scope_of
 
+_CHECKS = 4
 _DRAWS = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_"})
 _RATE = re.compile(r"drop|keep|(^|_)p($|_)", re.IGNORECASE)
 _FLAG = re.compile(r"drop|train|eval|sampl|mc|stochastic|noise|(^|_)p($|_)", re.IGNORECASE)
@@ -31,6 +32,9 @@ class Drops:
         self._scene = scene
         self._state: Any = None
         self._site: Site | None = None
+        """The line of dropout of torch in the call under way."""
+        self._left: dict[Site, int] = {}
+        """Line of a mask to the number of checks that are left; of one that once changed no result, -1."""
 
     def begin(self) -> None:
         """Handle the start of a call without gradients."""
@@ -41,11 +45,28 @@ class Drops:
         """Handle dropout of torch that is on, at a line of the program."""
         self._site = self._site or site
 
-    def end(self, functions: list[FunctionType]) -> Site | None:
+    def changes(self, site: Site | None, module: Any, frame: FrameType) -> bool:
+        """Return True if dropout is on in a call: the rate of a mask can be zero, which a copy shows.
+
+        Args:
+            site: its line.
+            module: the model; None if it cannot be copied.
+            frame: a frame of this package inside of the call.
+        """
+        if site is None or site is self._site:
+            return site is not None
+        left = self._left.get(site, _CHECKS)
+        if left > 0:
+            checks = self._scene.checks
+            draws = module is not None and checks is not None and checks.function_draws(module, frame)
+            self._left[site] = left = left - 1 if draws else -1
+        return left >= 0
+
+    def end(self, codes: list[CodeType]) -> Site | None:
         """Return the line that applied dropout in the call that ends; None if there is none.
 
         Args:
-            functions: the model, and the functions that it calls.
+            codes: the code of the model, and of the functions that it calls.
         """
         state, self._state = self._state, None
         if self._site is not None:
@@ -53,7 +74,7 @@ class Drops:
         torch = self._scene.torch
         if state is None or torch.equal(state, torch.default_generator.get_state()):
             return None
-        return next((site for one in functions if (site := mask_line(one.__code__)) is not None), None)
+        return next((site for one in codes if (site := mask_line(one)) is not None), None)
 
 
 @functools.lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from truestep.events import FunctionCalled, FunctionMet, LoopRead, Site
@@ -22,12 +22,14 @@ from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.functions.as_module import as_module
 from truestep.probes.functions.callees import called_by, callees
-from truestep.probes.functions.candidates import Candidate, arguments_of, compiles, operations
+from truestep.probes.functions.candidates import Candidate, arguments_of, operations
 from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
 from truestep.probes.functions.leaves import around, has_leaves, leaves_of
+from truestep.probes.functions.watchers import compiled_frames, watches
 from truestep.seams.backward import engine_state
-from truestep.seams.code.functions import observe
+from truestep.seams.code.functions import code_of, observe
+from truestep.seams.patch import uncounted
 from truestep.seams.refs import Ref
 
 _MOST_LOOKS = 6
@@ -46,11 +48,11 @@ class FunctionModel:
 
     __slots__ = ("__weakref__", "inner", "last", "leaves", "module", "name", "number", "weights")
 
-    def __init__(self, name: str, weights: frozenset[str], inner: list[FunctionType]) -> None:
+    def __init__(self, name: str, weights: frozenset[str], inner: list[CodeType]) -> None:
         self.name = name
         self.weights = weights
         self.inner = inner
-        """The functions that it calls."""
+        """The code of the functions that it calls; they can hold tensors."""
         self.number = 0
         self.module: Any = None
         """The function as a module, with the arguments of its latest call."""
@@ -84,6 +86,7 @@ class FunctionProbe(Probe):
         self._drops = Drops(scene)
         self.drops: Drops | None = None
         """Follows dropout in the call of a model that is under way, without gradients."""
+        self._compiled = compiled_frames()
         self._looks = 0
         self._looking = False
         self._ended = False
@@ -127,14 +130,14 @@ class FunctionProbe(Probe):
         self._looks += 1
 
     def _begin(self, frame: FrameType | None) -> bool:
-        """Observe the functions that a training calls. Return False if there is none, or if they are compiled."""
+        """Observe the functions that a training calls. Return False if there is none, or if it would be seen."""
         scene = self.scene
         if scene.numbers.count("trained model"):
             return False
         frames = scene.sites.users(frame)
         functions = callees(scene, frames)
         files = {code.co_filename for code in (*(one.f_code for one in frames), *(one.__code__ for one in functions))}
-        if any(map(compiles, files)):
+        if compiled_frames() != self._compiled or any(map(watches, files)):
             return False
         for function in functions:
             code = function.__code__
@@ -168,7 +171,7 @@ class FunctionProbe(Probe):
         for key, votes in list(self._votes.items())[:_MOST_MODELS]:
             if votes >= _LEAST:
                 one = self._before[key]
-                inner = called_by(scene, one.own)
+                inner = list(map(code_of, called_by(scene, one.own)))
                 model = self._models[key] = FunctionModel(one.own.__name__, one.weights, inner)
                 model.leaves = one.leaves
                 model.number, _ = scene.numbers.of("model", model)
@@ -222,6 +225,8 @@ class FunctionProbe(Probe):
             self._within.pop()
         self._examine(own, args, kwargs, result, within)
         return result
+
+    uncounted(_passed_on)
 
     def _is_seen(self) -> bool:
         """Return True for a call by the training, and not by a transformation of it or inside of another model."""
@@ -311,7 +316,7 @@ class FunctionProbe(Probe):
         scene, frame = self.scene, sys._getframe(2)
         first = self._first(result)
         drops, self.drops = self.drops, None
-        dropout = None if drops is None else drops.end([own, *model.inner])
+        dropout = None if drops is None else drops.end([own.__code__, *model.inner])
         if first is None:
             return
         user = scene.sites.above(frame)
@@ -319,6 +324,10 @@ class FunctionProbe(Probe):
         passed = arguments_of(own, args, kwargs)
         samples = [name for name, value in passed.items() if name not in model.weights and self._tensors(value)]
         given = [one for name in samples for one in self._tensors(passed[name])]
+        module = None if scene.checks is None else as_module(scene.torch, own, passed, samples)
+        sampled = dropout is not None and on_purpose(site)
+        if sampled or (drops is not None and not drops.changes(dropout, module, frame)):
+            dropout = None
         use = Use() if site is None else use_of(site)
         tracked = bool(first.requires_grad)
         if not tracked and site is not None and site not in self._reads:
@@ -339,11 +348,11 @@ class FunctionProbe(Probe):
             only_read=use.only,
             same_input=model.repeats_input(given),
             loader=scene.loader,
-            dropout=None if dropout is None or on_purpose(site) else dropout,
-            sampled=dropout is not None and on_purpose(site),
+            dropout=dropout,
+            sampled=sampled,
         )
         if scene.checks is not None:
-            module = model.module = as_module(scene.torch, own, passed, samples)
+            model.module = module
             if self._is_read(site, tracked=tracked) and module is not None:
                 module.training = tracked
                 self._inputs.look(model.number, module, tuple(given), site, "" if site is None else given_at(site))

@@ -15,13 +15,15 @@ from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
 
-from truestep.seams.patch import UNCOUNTED
+from truestep.seams.patch import UNCOUNTED, uncounted
 
 _HOOK = "truestep hook"
 """The constant that the hook takes the place of."""
 _UNLIKE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_before: dict[int, tuple[weakref.ref[FunctionType], CodeType]] = {}
-"""Id of an observed function to its own code."""
+_DEEPEST = 8
+"""Most calls of a function inside of each other that are passed on."""
+_before: dict[int, tuple[weakref.ref[FunctionType], CodeType, CodeType]] = {}
+"""Id of an observed function to its own code, and to the code that takes its place."""
 
 
 def code_of(function: FunctionType) -> CodeType:
@@ -48,19 +50,35 @@ def observe(stack: ExitStack, function: FunctionType, hook: Callable[..., Any]) 
     code = function.__code__
     if code.co_flags & _UNLIKE or code_of(function) is not code:
         return None
-    own = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    own.__kwdefaults__ = function.__kwdefaults__
-    for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
-        setattr(own, name, getattr(function, name))
+    key, ref = id(function), weakref.ref(function)  # the collector cannot follow references of code
+
+    inside = 0
 
     def passed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return hook(own, args, kwargs)
+        nonlocal inside
+        whole = ref()
+        assert whole is not None  # its call is under way
+        alone = calls_itself or inside >= _DEEPEST  # then the calls inside need no more frames than without us
+        if alone:
+            whole.__code__ = code
+        inside += 1
+        try:
+            return hook(_own(whole, code), args, kwargs)
+        finally:
+            inside -= 1
+            known = _before.get(key)
+            if alone and known is not None and known[0] is ref and whole.__code__ is code:
+                whole.__code__ = known[2]
 
-    passed.__code__ = passed.__code__.replace(co_filename=UNCOUNTED)
-    made = _code(code, passed)
+    calls_itself = function.__name__ in (*code.co_names, *code.co_freevars)
+    made = _code(code, uncounted(passed))
     if made is None:
         return None
-    key, ref = id(function), weakref.ref(function)
+    own = _own(function, code)
+    own.__defaults__, own.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
+        setattr(own, name, getattr(function, name))
+    beside = weakref.ref(own)
 
     def restore() -> None:
         known, whole = _before.get(key), ref()
@@ -68,14 +86,20 @@ def observe(stack: ExitStack, function: FunctionType, hook: Callable[..., Any]) 
             del _before[key]
         if whole is not None and whole.__code__ is made:
             whole.__code__ = code
-        if whole is not None and vars(whole).get("__wrapped__") is own:
+        wrapped = None if whole is None else vars(whole).get("__wrapped__")
+        if whole is not None and wrapped is not None and wrapped is beside():
             del whole.__wrapped__  # type: ignore[attr-defined]
 
-    _before[key] = ref, code
+    _before[key] = ref, code, made
     function.__code__ = made
     vars(function).setdefault("__wrapped__", own)
     stack.callback(restore)
     return restore
+
+
+def _own(function: FunctionType, code: CodeType) -> FunctionType:
+    """Return a function with the code that the program gave to another one, for calls with all arguments."""
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 def _code(code: CodeType, hook: Callable[..., Any]) -> CodeType | None:

@@ -8,6 +8,8 @@ each position count.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +30,12 @@ _LEAST_EQUAL = 0.98
 _MOST_EQUAL = 0.8
 _MOST_SHORTER = 2
 """Targets may be shorter than the tokens by so much."""
+_UNEVEN = 1.4
+"""Least ratio of the share of pairs of equal tokens to that of tokens that are equally frequent."""
+_DEVIATIONS = 5.0
 _OF_SIZE = 1e-5
 _FEWER = 2
+_MOST_ROWS = 512
 _MOST_OPERATIONS = 2000
 _LARGEST_RECORD = 64 << 20
 
@@ -102,7 +108,7 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
                     common = min(common, length - first)
                     part, tokens = targets.narrow(time, first, common), value.narrow(time, max(0, shift), common)
                     counted = part >= 0
-                    if not bool(counted.any()):
+                    if not bool(counted.any()) or (shift < 0 and _is_echo(value, targets, time)):
                         continue
                     share = float((part == tokens.to(part.device))[counted].float().mean())
                     equal.append((share, Tokens(path, time, shift, crossed)))
@@ -112,6 +118,30 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
         if clear and kinds >= _LEAST_VALUES:
             found += matches
     return found
+
+
+def _is_echo(value: Any, targets: Any, time: int) -> bool:
+    """Return True if a model is to repeat tokens later, as a test of its memory: they were drawn at random.
+
+    The targets are as many as the tokens, and begin with a blank, or with one that the loss leaves out.
+    """
+    if value.shape != targets.shape or len(targets.select(time, 0).unique()) > 1:
+        return False
+    return not are_uneven(map(tuple, value[:_MOST_ROWS].tolist()))
+
+
+def are_uneven(rows: Iterable[tuple[int, ...]]) -> bool:
+    """Return True if tokens are not equally frequent, but for the one of padding or blanks."""
+    counts = Counter(token for row in rows for token in row)
+    (most, _), *_ = counts.most_common(1)
+    del counts[most]
+    total = sum(counts.values())
+    if total <= 1:
+        return False
+    kinds = max(counts) - min(counts) + 1
+    pairs = sum(count * (count - 1) for count in counts.values()) / (total * (total - 1))
+    least: float = max(_UNEVEN, 1 + _DEVIATIONS * (2 * kinds) ** 0.5 / total)
+    return pairs * kinds >= least
 
 
 def skipped(call: Call, target: Any, torch: Any) -> bool:

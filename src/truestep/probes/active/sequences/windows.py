@@ -9,13 +9,12 @@ token before.
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.sequences.ahead import sequences
+from truestep.probes.active.sequences.ahead import are_uneven, sequences
 from truestep.probes.active.trial import Trial
 from truestep.probes.copies.call import Call, Path
 
@@ -28,9 +27,6 @@ _MOST_ROWS = 512
 _MOST_LENGTH = 256
 _OTHERS = 0.5
 """Largest share of rows with the target in one of the other columns."""
-_UNEVEN = 1.4
-"""Least ratio of the share of pairs of equal tokens to that of tokens that are equally frequent."""
-_DEVIATIONS = 5.0
 _DRAWS = frozenset({"choice", "choices", "integers", "multinomial", "randint", "random_", "randrange"})
 
 
@@ -85,7 +81,7 @@ class Windows:
         seen.rows |= rows
         targets = len({row[-1] for row in seen.rows})
         whole = len(seen.rows) == before and len(value) <= _MOST_ROWS and not _draws(site)
-        uneven = len(seen.rows) >= _LEAST_ROWS and _are_uneven(seen.rows)
+        uneven = len(seen.rows) >= _LEAST_ROWS and are_uneven(seen.rows)
         if seen.steps < _LEAST_STEPS or targets < _LEAST_TARGETS or not (uneven or whole):
             self._seen[model] = seen
             return None
@@ -102,20 +98,6 @@ def _is_end(call: Call, path: Path, target: Any, torch: Any) -> bool:
         return False
     same = (value == target.to(value.device)[:, None]).float().mean(0)
     return float(same[-1]) == 1 and float(same[:-1].max()) <= _OTHERS
-
-
-def _are_uneven(rows: set[tuple[int, ...]]) -> bool:
-    """Return True if tokens are not equally frequent, but for the one of padding or blanks."""
-    counts = Counter(token for row in rows for token in row)
-    (most, _), *_ = counts.most_common(1)
-    del counts[most]
-    total = sum(counts.values())
-    if total <= 1:
-        return False
-    kinds = max(counts) - min(counts) + 1
-    pairs = sum(count * (count - 1) for count in counts.values()) / (total * (total - 1))
-    least: float = max(_UNEVEN, 1 + _DEVIATIONS * (2 * kinds) ** 0.5 / total)
-    return pairs * kinds >= least
 
 
 def _draws(site: Site | None) -> bool:
