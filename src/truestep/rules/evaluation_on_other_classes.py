@@ -76,6 +76,8 @@ class EvaluationOnOtherClasses(Rule):
         self._trained: dict[tuple[tuple[int, int], ...], int] = {}
         """Classes with their counts, in a column of the training, to the number of times that it was read."""
         self._evaluated: dict[tuple[tuple[int, int], ...], LabelsRead] = {}
+        self._again: set[tuple[tuple[int, int], ...]] = set()
+        """Evaluated classes that the training was read after: it went on with the samples that are known."""
         self._steps: Counter[int] = Counter()
         """Labels of sampled steps."""
         self._ignored: set[int] = set()
@@ -90,6 +92,7 @@ class EvaluationOnOtherClasses(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, LabelsRead) and event.training:
             self._trained[event.classes] = self._trained.get(event.classes, 0) + 1
+            self._again.update(self._evaluated)
         elif isinstance(event, LabelsRead):
             self._evaluated.setdefault(event.classes, event)
         elif isinstance(event, ClassesTrained):
@@ -110,6 +113,8 @@ class EvaluationOnOtherClasses(Rule):
         if reads < _LEAST_STEPS or len(counts) < 2:
             return
         for classes, read in self._evaluated.items():
+            if len(self._evaluated) > 1 and classes not in self._again:
+                continue  # it may be that of a later task, with a training between the steps that were read
             total = sum(count for _, count in classes)
             absent = [(number, count) for number, count in classes if number not in counts]
             rows = sum(count for _, count in absent)

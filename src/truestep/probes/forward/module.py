@@ -61,8 +61,6 @@ class ModuleProbe(Probe):
         self._inside = InnerCalls(scene, self.norms)
         self._looking = False
         """True in a call without gradients with embeddings to be read."""
-        self._aside = False
-        """True after a call of a trained model without a gradient, until one with a gradient."""
         self.outputs = Keep(scene, named=True)
         if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
@@ -243,12 +241,8 @@ class ModuleProbe(Probe):
         if self._coast.learning:
             self._coast.name(self._called_by if tracked else -self._called_by)
         if not tracked:
-            self._aside = self._aside or model.trainable
             self.evaluated.end(place.site)
             return False
-        if self._aside:
-            self._aside = False
-            scene.sampling.follow()
         if self.norms.layers:
             self.norms.tell(model.number, place.site)
         for graph in scene.losses.retained:

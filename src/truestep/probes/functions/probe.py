@@ -134,7 +134,7 @@ class FunctionProbe(Probe):
         scene = self.scene
         if scene.numbers.count("trained model"):
             return False
-        frames = scene.sites.users(frame)
+        frames = _of_program(scene.sites.users(frame))
         functions = callees(scene, frames)
         files = {code.co_filename for code in (*(one.f_code for one in frames), *(one.__code__ for one in functions))}
         if compiled_frames() != self._compiled or any(map(watches, files)):
@@ -361,3 +361,11 @@ class FunctionProbe(Probe):
             scene.checks.function_returned(module, model.number, site, frame, call, result, tracked=tracked)
             if not tracked:
                 model.module = None
+
+
+def _of_program(frames: list[FrameType]) -> list[FrameType]:
+    """Return the frames up to that of the main file; those beyond it started the program."""
+    for place, frame in enumerate(frames):
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__":
+            return frames[: place + 1]
+    return frames
