@@ -198,8 +198,8 @@ class FunctionProbe(Probe):
         model = self._models.get(key)
         if model is not None and not scene.sampling.on and self._grad_enabled():
             result = own(*args, **kwargs)
-            first = self._first(result)
-            if first is not None and not first.requires_grad and self._is_seen():  # of weights without a gradient
+            tracked = result.requires_grad if type(result) is self._kinds[0] else self._tracks(result)
+            if tracked is False and self._is_seen():  # of weights without a gradient
                 self._returned(model, own, args, kwargs, result)
             elif self._choices.waiting:
                 self._settle()
@@ -208,9 +208,7 @@ class FunctionProbe(Probe):
             return own(*args, **kwargs)
         if model is not None:
             self._running = True
-            self.drops = None if self._grad_enabled() else self._drops
-            if self.drops is not None:
-                self.drops.begin()
+            self._follow_drops()
             try:
                 result = own(*args, **kwargs)
             finally:
@@ -228,6 +226,20 @@ class FunctionProbe(Probe):
 
     uncounted(_passed_on)
 
+    @sees
+    def _tracks(self, result: Any) -> bool | None:
+        """Return whether a result tracks gradients; None for one without a tensor."""
+        first = self._first(result)
+        return None if first is None else bool(first.requires_grad)
+
+    @sees
+    def _follow_drops(self) -> None:
+        """Follow dropout in a call without gradients that begins."""
+        self.drops = None if self._grad_enabled() else self._drops
+        if self.drops is not None:
+            self.drops.begin()
+
+    @sees
     def _is_seen(self) -> bool:
         """Return True for a call by the training, and not by a transformation of it or inside of another model."""
         scene = self.scene
