@@ -22,14 +22,7 @@ def has_leaves(torch: Any, value: object, depth: int = _DEEP) -> bool:
 
 def around(torch: Any, function: FunctionType) -> bool:
     """Return True if a function uses trained tensors of an enclosing function or of its file."""
-    code = function.__code__
-    held = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
-    for cell in function.__closure__ or ():
-        try:
-            held.append(cell.cell_contents)
-        except ValueError:  # not set yet
-            continue
-    return any(has_leaves(torch, value) for value in held if not isinstance(value, FunctionType))
+    return any(has_leaves(torch, value) for value in _variables(function).values())
 
 
 def leaves_of(torch: Any, function: FunctionType, given: dict[str, Any]) -> dict[str, Any]:
@@ -40,19 +33,21 @@ def leaves_of(torch: Any, function: FunctionType, given: dict[str, Any]) -> dict
         function: the function.
         given: the arguments of the call by their names.
     """
+    held = given | _variables(function)
+    return {place: leaf for name, value in held.items() for place, leaf in _placed(torch, value, name, _DEEP)}
+
+
+def _variables(function: FunctionType) -> dict[str, Any]:
+    """Return the variables of enclosing functions and of its file that a function uses, without functions."""
     code = function.__code__
-    held = dict(given)
+    held: dict[str, Any] = {}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
             held[name] = cell.cell_contents
         except ValueError:  # not set yet
             continue
     held |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
-    found: dict[str, Any] = {}
-    for name, value in held.items():
-        if not isinstance(value, FunctionType):
-            found |= dict(_placed(torch, value, name, _DEEP))
-    return found
+    return {name: value for name, value in held.items() if not isinstance(value, FunctionType)}
 
 
 def _placed(torch: Any, value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:

@@ -39,6 +39,8 @@ _LEAST = 2
 _MOST_MODELS = 4
 _MOST_CALLS = 64
 _MOST_LEAVES = 64
+_MOST_READ = 100
+"""Calls of an evaluation at one line that are given to the checks of copies."""
 _MOST_PARTS = 8
 """Tensors of a batch, and of a result, that are looked at."""
 
@@ -83,6 +85,8 @@ class FunctionProbe(Probe):
         self._inputs = Inputs(scene)
         self._reads: dict[Site | None, int] = {}
         """Line of an evaluation to the number of its calls that are still read outside of sampled steps."""
+        self._calls: dict[Site | None, int] = {}
+        """Line of an evaluation to the number of its calls."""
         self._drops = Drops(scene)
         self.drops: Drops | None = None
         """Follows dropout in the call of a model that is under way, without gradients."""
@@ -155,13 +159,8 @@ class FunctionProbe(Probe):
             for _, is_model, within in judged:
                 for inner in within if is_model else ():
                     self._found[inner].inside = True
-        for key, one in self._found.items():
-            if one.ok and not one.inside:
-                self._votes[key] = self._votes.get(key, 0) + 1
-        for key in [
-            key for key in self._votes if key not in self._found or not self._found[key].ok or self._found[key].inside
-        ]:
-            del self._votes[key]
+        models = {key for key, one in self._found.items() if one.ok and not one.inside}
+        self._votes = {key: self._votes.get(key, 0) + 1 for key in models}
         self._before, self._found = self._found, {}
 
     def _choose(self) -> None:
@@ -336,13 +335,17 @@ class FunctionProbe(Probe):
         passed = arguments_of(own, args, kwargs)
         samples = [name for name, value in passed.items() if name not in model.weights and self._tensors(value)]
         given = [one for name in samples for one in self._tensors(passed[name])]
-        module = None if scene.checks is None else as_module(scene.torch, own, passed, samples)
+        tracked = bool(first.requires_grad)
+        calls = 0 if tracked else self._calls.get(site, 0) + 1
+        if calls:
+            self._calls[site] = calls
+        read = scene.checks is not None and calls <= _MOST_READ
+        module = as_module(scene.torch, own, passed, samples) if read else None
         sampled = dropout is not None and on_purpose(site)
         if sampled or (drops is not None and not drops.changes(dropout, module, frame)):
             dropout = None
         use = Use() if site is None else use_of(site)
-        tracked = bool(first.requires_grad)
-        if not tracked and site is not None and site not in self._reads:
+        if calls == 1 and site is not None:
             loop = loop_around(site)
             if loop is not None:
                 scene.emit(LoopRead(model=model.number, site=site, **loop._asdict()))

@@ -69,9 +69,9 @@ class Copies:
     def _found(self, moved: Container[int], stayed: Mapping[int, int]) -> Iterator[CopyUnchanged]:
         parts = self._parts()
         trained = [part for part in parts if any(one.number in moved and _optimized(one) for one in part.held)]
-        told: set[int] = set()
+        emitted: set[int] = set()
         for part in parts if trained else ():
-            if any(map(_trains, part.held)) or told.issuperset(part.numbers):
+            if any(map(_trains, part.held)) or emitted.issuperset(part.numbers):
                 continue
             steps = min(stayed.get(one.number, self._written_with_its_values(one)) for one in part.held)
             if steps < _LEAST_STEPS or (part.path and not self._runs(part)):
@@ -84,7 +84,7 @@ class Copies:
                 near = _are_near(part.held, other.held)
                 initial = near and any(is_initial(weight) for one in part.held if (weight := one.ref()) is not None)
                 if initial or not part.path:
-                    told.update(part.numbers)
+                    emitted.update(part.numbers)
                     facts = {"average": average, "equal": near, "initial": initial, "written": written}
                     yield self._event(part, other, steps, **facts)
                     break

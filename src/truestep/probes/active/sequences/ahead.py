@@ -203,7 +203,7 @@ def look(trial: Trial, tokens: Tokens, classes: int, whole: bool = True) -> Ahea
         record.by_size(length)
     used, reads = [], []
     last = _last(value.movedim(time, 1))
-    end = max(min(last + 2, length), _LEAST_LENGTH)  # padding behind it is no token to read
+    end = max(min(last + 2, length), _LEAST_LENGTH)  # without the padding behind it
     for at in (end // 3, end // 2, *(() if whole else (last,))):
         other = value.clone()
         line = other.select(time, at)

@@ -160,8 +160,8 @@ class Unwritten:
 
     def _tell(self) -> None:
         trained, self._trained = self._trained, []
-        told = {id(found.one) for found in trained}
-        self._waiting = [one for one in self._waiting if id(one) not in told]
+        emitted = {id(found.one) for found in trained}
+        self._waiting = [one for one in self._waiting if id(one) not in emitted]
         files = tuple(self._scene.sites.own_files()) if trained else ()
         for found in trained:
             self._scene.tell(ParameterUnwritten, **found.one.fields, files=files, compared=found.compared)
