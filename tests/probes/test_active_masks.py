@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from truestep.events import InputsCompared
+from truestep.events import CheckSkipped, InputsCompared
 from truestep.supervision import Session
 
 LENGTHS = torch.tensor([11, 9, 7, 5, 4, 11, 8, 6])
@@ -73,7 +73,7 @@ def found(attend: Attend, mask: Tensor, padding: int | None = 0, batch: Tensor |
             optimizer.zero_grad()
     assert session.stop().internal_errors == ()
     compared = [event for event in events if isinstance(event, InputsCompared)]
-    assert compared
+    assert compared, [event.reason for event in events if isinstance(event, CheckSkipped)]
     assert all((event.attends_at is not None) == bool(event.attends) for event in compared)
     return {(event.attends, event.turned) for event in compared}
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from truestep.events import KeptTensorsChanged
+from truestep.probes.context.guards import names_best_of_self
 from truestep.testing import capture_events
 
 X = torch.randn(64, 5, generator=torch.Generator().manual_seed(0))
@@ -356,3 +358,19 @@ def test_healthy_programs_are_quiet(program: Callable[[], Any]) -> None:
     with capture_events() as events:
         program()
     assert [event for event in events if isinstance(event, KeptTensorsChanged)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "is_named"),
+    [
+        ("self.best_loss", True),
+        ("self.of['the lowest']", True),
+        ("self.loss", False),
+        ("bestow", False),
+        ("self.minute", False),
+    ],
+)
+def test_only_files_that_name_a_best_figure_of_self_are_parsed(place: str, is_named: bool, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f"class Trainer:\n    def fit(self, bestow):\n        print({place})\n")
+    assert names_best_of_self(str(path)) == is_named

@@ -19,6 +19,7 @@ _TEST = frozenset({"test", "tst", "te"})
 _VALIDATION = frozenset({"val", "valid", "validation", "dev"})
 _KEEPING = re.compile(r"save|state_dict|deepcopy|clone|checkpoint")
 _WORD = re.compile(r"[^\W_]+")
+_BEST_OF_SELF = re.compile(rf"\bself\..*?(?<![^\W_])(?:{'|'.join(sorted(_BEST))})(?![^\W_])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,11 @@ def best_in(node: ast.expr) -> str:
         return ""
     name = ast.unparse(node)
     return "" if _words(name).isdisjoint(_BEST) else name
+
+
+def names_best_of_self(path: str) -> bool:
+    """Return True if a line of a file can name an attribute of ``self`` with the best figure: then it pays to parse."""
+    return any(map(_BEST_OF_SELF.search, source.read(path).lines))
 
 
 def _words(name: str) -> set[str]:

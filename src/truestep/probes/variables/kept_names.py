@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.context.guards import best_in
+from truestep.probes.context.guards import best_in, names_best_of_self
 from truestep.probes.unread.statements import scope_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -69,7 +69,7 @@ def kept_names(code: CodeType) -> tuple[KeptName, ...]:
 @functools.lru_cache(maxsize=256)
 def kept_attributes(path: str) -> tuple[KeptName, ...]:
     """Return the attributes that methods in a file assign in such a branch and other lines read."""
-    tree = source.parsed(path)
+    tree = source.parsed(path) if names_best_of_self(path) else None
     found: list[KeptName] = []
     for owner in source.walk(tree) if tree is not None else ():
         for method in owner.body if isinstance(owner, ast.ClassDef) else ():
