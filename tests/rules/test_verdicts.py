@@ -546,6 +546,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no squared or absolute error",
     ),
+    (
+        "advantage-with-gradient",
+        "no product",
+        [*MET, CALLED, USED],
+        "finished",
+        "no product of log-probabilities beside an error of values in a loss",
+    ),
     ("loss-at-chance", "no value of a loss", MANY, "finished", "no loss of one value"),
     (
         "loss-at-chance",

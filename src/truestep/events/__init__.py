@@ -32,6 +32,7 @@ from truestep.events._active import (
     TargetsCompared,
 )
 from truestep.events._backward import (
+    AdvantageFollowed,
     AnomalyModeSeen,
     BackwardEnded,
     BroadcastOnTape,
@@ -193,6 +194,7 @@ from truestep.events._steps import (
 )
 
 __all__ = [
+    "AdvantageFollowed",
     "AnomalyModeSeen",
     "ArgumentsCompared",
     "AverageMeasured",

@@ -126,6 +126,22 @@ class TargetFollowed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AdvantageFollowed(Event):
+    """At a sampled backward: the loss has products of log-probabilities with numbers, and errors of values.
+
+    With a gradient, such a number is a difference to the values that the errors are of.
+    """
+
+    absent: ClassVar[str] = "no product of log-probabilities beside an error of values in a loss"
+    site: Site | None = None
+    made: Site | None = None
+    """The line that makes the difference."""
+    name: str = ""
+    """Variable that holds it; empty if unknown."""
+    gradient: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
     """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
 

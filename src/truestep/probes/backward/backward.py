@@ -27,6 +27,7 @@ from truestep.probes.backward.taken_steps import TakenSteps
 from truestep.probes.backward.tape import read_tape
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.advantages import Advantages
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
@@ -82,6 +83,7 @@ class BackwardProbe(Probe):
         self.masked = MaskedScores(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
+        self.advantages = Advantages(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -235,6 +237,7 @@ class BackwardProbe(Probe):
         self.terms.look(node, scene.sites.own(1), site)
         self.distances.look(node, site)
         self.targets.look(node, scene.sites.own(1), site)
+        self.advantages.look(node, scene.sites.own(1), site)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
         read_divergence(scene, node, site)

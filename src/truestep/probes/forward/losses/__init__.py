@@ -1,6 +1,7 @@
 """Calls of losses.
 
 loss: the probe of losses
+advantages: factors of log-probabilities with a gradient to the values that the loss trains
 classes: labels of the training
 counted_targets: padding in losses that the program weights by hand
 data_targets: targets that the source shows to be data

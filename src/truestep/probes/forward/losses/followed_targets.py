@@ -19,7 +19,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.origins import place_of, stored_by
 
-_ERRORS = frozenset({"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"})
+ERRORS = frozenset({"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"})
 _TO_ERROR = frozenset({
     "Mean", "Sum", "Neg", "Mul", "Div", "Add", "Sub", "Pow", "Abs", "Squeeze", "View", "ReshapeAlias", "Clamp",
 })  # fmt: skip
@@ -71,7 +71,7 @@ class FollowedTargets:
             for target, other in ((two, one), (one, two)) if two is not None else ():
                 chain = self._chain(target)
                 if chain.is_target and not leaves_below([target]).isdisjoint(leaves_below([other])):
-                    name, made = self._variable(frame, [node, error, *chain.nodes])
+                    name, made = variable_of(self._scene, frame, [node, error, *chain.nodes], known=2)
                     self._scene.tell(TargetFollowed, site=site, made=made, name=name)
                     return
         if constant:
@@ -80,7 +80,7 @@ class FollowedTargets:
     def _chain(self, node: Any) -> _Chain:
         chain = _Chain([])
         while node is not None and len(chain.nodes) < _MOST_NODES:
-            kind = _kind(node)
+            kind = kind_of(node)
             inner = [following for following, _ in node.next_functions if following is not None]
             alone = len(node.next_functions) > len(inner) == 1
             if kind not in _CHOICES and (kind not in _VALUES or (kind in ("Add", "Sub", "Mul") and not alone)):
@@ -108,21 +108,31 @@ class FollowedTargets:
             chain.masked |= least == 0.0
             chain.discounted |= most < 1.0
 
-    def _variable(self, frame: FrameType | None, nodes: list[Any]) -> tuple[str, Site | None]:
-        """Return the last variable of the given operations, from the loss to the model, and the line that stores it."""
-        if frame is None:
-            return "", None
-        tensors: dict[str, Any] = {n: v for n, v in variables(frame).items() if self._has_graph(v)}
-        for node in reversed(nodes):
-            partly = _kind(node) in _WRITES  # the statement that stores it is an earlier one
-            for name, value in tensors.items():
-                statement = stored_by(frame, name) if value.grad_fn is node and not partly else None
-                if isinstance(statement, ast.Assign):
-                    return name if node in nodes[2:] else "", place_of(frame.f_code, statement.value)
-        return "", None
 
-    def _has_graph(self, value: Any) -> bool:
-        return isinstance(value, self._scene.torch.Tensor) and value.grad_fn is not None
+def variable_of(scene: Scene, frame: FrameType | None, nodes: list[Any], known: int = 0) -> tuple[str, Site | None]:
+    """Return the last variable of the given operations, from the loss to the model, and the line that stores it.
+
+    Args:
+        scene: the scene.
+        frame: the user's frame with the variables.
+        nodes: the operations.
+        known: number of first operations whose variables have a place, but no name.
+    """
+    if frame is None:
+        return "", None
+    tensor = scene.torch.Tensor
+    tensors = {
+        name: value
+        for name, value in variables(frame).items()
+        if isinstance(value, tensor) and value.grad_fn is not None
+    }
+    for node in reversed(nodes):
+        partly = kind_of(node) in _WRITES  # the statement that stores it is an earlier one
+        for name, value in tensors.items():
+            statement = stored_by(frame, name) if value.grad_fn is node and not partly else None
+            if isinstance(statement, ast.Assign):
+                return name if node in nodes[known:] else "", place_of(frame.f_code, statement.value)
+    return "", None
 
 
 def _errors(node: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -132,10 +142,10 @@ def _errors(node: Any) -> Iterator[tuple[Any, Any, Any]]:
         if not queue:
             return
         current, squared = queue.pop()
-        kind = _kind(current)
+        kind = kind_of(current)
         inner = [following for following, _ in current.next_functions if following is not None]
         product = kind == "Mul" and len(inner) == 2 and inner[0] is inner[1]
-        if inner and (kind in _ERRORS or (squared and kind == "Sub")):
+        if inner and (kind in ERRORS or (squared and kind == "Sub")):
             yield current, inner[0], inner[1] if len(inner) > 1 else None
             if len(inner) == 1:  # the error of a difference to zero
                 queue.append((inner[0], True))
@@ -144,6 +154,6 @@ def _errors(node: Any) -> Iterator[tuple[Any, Any, Any]]:
             queue += [(one, squared) for one in (inner[:1] if product else inner)]
 
 
-def _kind(node: Any) -> str:
+def kind_of(node: Any) -> str:
     """Return the operation of a node: "Add" for ``AddBackward0``."""
     return str(node.name()).partition("Backward")[0]
