@@ -546,6 +546,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no squared or absolute error",
     ),
+    ("noise-scaled-by-variance", "no mixture", MANY, "finished", "no input that is a mixture of samples and noise"),
     (
         "advantage-with-gradient",
         "no product",

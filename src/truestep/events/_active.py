@@ -178,6 +178,18 @@ class NoiseCompared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoiseScaled(Event):
+    """The input of a model in training is the sum of samples and noise, with shares as in a diffusion process."""
+
+    absent: ClassVar[str] = "no input that is a mixture of samples and noise"
+    model: int
+    site: Site | None = None
+    """Line that makes the input."""
+    wrong: bool = False
+    """True if the square of the share of the samples, plus the share of the noise, is one; False for both squares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResultCompared(Event):
     """In an evaluation, the statements after the call of a model were repeated on copies, up to a comparison."""
 

@@ -39,7 +39,7 @@ class AdvantageWithGradient(Rule):
     Known false alarms
     ------------------
     No known ones. Not reported: advantages in a loss without an error of the values, since the critic may be trained
-    by the policy loss alone; weights that are exponentials of an advantage; values whose error is in another backward
+    by the policy loss alone; weights that are exponentials of an advantage; an error of the values in another backward
     pass. Losses inside ``torch.compile`` and ``torch.func`` are not read.
 
     References

@@ -14,8 +14,8 @@ samples          check: the result for a sample depends on other samples of its 
 over_samples     the operation that runs over the samples
 result_gradients columns and samples of a result without a gradient
 pushes           directions in which a loss moves scores of one number for each sample
-noise            noise that a model is to predict, next to its input
 unsaved          check: state in plain attributes that a state dict leaves out
+noise/           noise that a model is to predict, and its share in an input
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
 series/          the scale of series that windows were cut from
 """

@@ -37,7 +37,8 @@ from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
 from truestep.probes.active.influence import draws
-from truestep.probes.active.noise import NoiseTargets
+from truestep.probes.active.noise.process import NoiseShares
+from truestep.probes.active.noise.targets import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.parts import Parts
@@ -75,6 +76,7 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._noise = NoiseTargets(scene, self._aside)
+        self._shares = NoiseShares(scene, self._aside)
         self._called = CalledRows(scene, self._aside, self._batch, self._data)
         self._rows, self._pairing, self._maps = self._called.rows, self._called.pairing, self._called.maps
         self._selections = Selections(scene, self._aside)
@@ -178,6 +180,7 @@ class ActiveProbe(Probe):
                     self._targets.returned(module, model.number, site, frame, result)
                     self._columns.returned(module, model.number, site, frame)
                     self._noise.returned(module, model.number, site, frame)
+                    self._shares.returned(module, model.number, site, frame)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -220,6 +223,7 @@ class ActiveProbe(Probe):
             self._targets.returned(module, model, site, frame, result)
             self._columns.returned(module, model, site, frame)
             self._noise.returned(module, model, site, frame)
+            self._shares.returned(module, model, site, frame)
 
     def function_draws(self, module: Any, frame: FrameType) -> bool:
         """Return True if random numbers change the result of a copy of a function; False if that is not known."""

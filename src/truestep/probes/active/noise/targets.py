@@ -104,9 +104,9 @@ class NoiseTargets:
             made.shapes.append(tuple(value.shape))
             if len(path) != 2 or value.requires_grad or value.dim() < 2 or not value.is_cpu or not has_values(value):
                 continue
-            expression = _expression(node, path, own)
+            expression = expression_of(node, path, own)
             if expression is not None and value.is_floating_point() and _is_noisy(expression, own):
-                named = isinstance(_argument(node, path), ast.Name)
+                named = isinstance(argument_of(node, path), ast.Name)
                 made.given[path] = value.detach()
                 made.made[path] = place_of(own.f_code, expression) if named else site
 
@@ -123,7 +123,7 @@ class NoiseTargets:
         if own is not None and node is not None and len(paths) == made.shapes.count(tuple(target.shape)) == 1:
             names = [*node.args[1:2], *(one.value for one in node.keywords if one.arg == "target")]
             plain = target.is_cpu and target.is_floating_point() and input.shape == target.shape
-            drawn = _drawn(names[0], own, site) if plain and len(names) == 1 else None
+            drawn = drawn_by(names[0], own, site) if plain and len(names) == 1 else None
         if drawn is None or target.numel() > _LARGEST:  # the source is read once for a model with another loss
             self._give_up(made.model)
             return
@@ -163,7 +163,7 @@ class NoiseTargets:
             self._seen.pop(model, None)
 
 
-def _argument(call: ast.Call, path: Path) -> ast.expr | None:
+def argument_of(call: ast.Call, path: Path) -> ast.expr | None:
     """Return the expression of an argument of a call."""
     where, at = path
     if where == "args":
@@ -171,9 +171,9 @@ def _argument(call: ast.Call, path: Path) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == at), None)
 
 
-def _expression(call: ast.Call, path: Path, frame: FrameType) -> ast.expr | None:
+def expression_of(call: ast.Call, path: Path, frame: FrameType) -> ast.expr | None:
     """Return the argument of a call, or the expression that was assigned to its name."""
-    given = _argument(call, path)
+    given = argument_of(call, path)
     if not isinstance(given, ast.Name):
         return given
     statement = stored_by(frame, given.id)
@@ -187,7 +187,7 @@ def _is_noisy(expression: ast.expr, frame: FrameType) -> bool:
         return False
     names = frame.f_globals | variables(frame)
     for node in source.walk(expression):
-        if isinstance(node, ast.Name) and _drawn(node, frame, None) is not None:
+        if isinstance(node, ast.Name) and drawn_by(node, frame, None) is not None:
             return True
         if isinstance(node, ast.Call):
             function = resolved(node.func, names)
@@ -197,7 +197,7 @@ def _is_noisy(expression: ast.expr, frame: FrameType) -> bool:
     return False
 
 
-def _drawn(expression: ast.expr, frame: FrameType, at: Site | None) -> Site | None:
+def drawn_by(expression: ast.expr, frame: FrameType, at: Site | None) -> Site | None:
     """Return the place of the call that draws an argument of another call; None if it is made otherwise.
 
     Noise of the loss, which has a place, must be read nowhere else.
