@@ -12,10 +12,10 @@ class NoiseScaledByVariance(Rule):
 
     What it does
     ------------
-    Looks in training for an input that is a sum of two variables of its shape, one of which is drawn (``randn``),
-    with a share of each for each sample. Reports an input if the square of the share of the other variable, plus the
-    share of the noise, is 1 in all samples, at three sampled steps. In a process that keeps the variance, the squares of
-    both shares add up to 1.
+    Looks in training for an input that is a sum of two variables of its shape, one of which is drawn (``randn``), with
+    a share of each for each sample. Reports an input if the square of the share of the other variable, plus the share
+    of the noise, is 1 in all samples, at three sampled steps. In a process that keeps the variance, the squares of both
+    shares add up to 1.
 
     Why it matters
     --------------
