@@ -251,7 +251,8 @@ class ValueUnread(Event):
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
     row of positive numbers) for values that are made once; "rebound" for a new value of the variable of a loop, which
-    leaves the tensor of the loop as it is; "argument" for a parameter that is passed a mask; "state"
+    leaves the tensor of the loop as it is; "attribute" for the next value of an attribute, which a local variable
+    gets; "argument" for a parameter that is passed a mask; "state"
     for the next state of a recurrent model, with the variable that each call gets instead; for an expression alone its
     operation, or "expression"."""
     again: bool = True

@@ -16,6 +16,7 @@ _LABELS = {
     "argument": "passed a mask, and its function does not read it",
     "weights": "a number for each class of the loss, which gets none",
     "rebound": "binds the variable to a new tensor",
+    "attribute": "a local variable gets the next value of the attribute",
     "state": "drops the state that the call returns",
 }
 
@@ -32,10 +33,11 @@ class ResultNeverRead(Rule):
     which never reads it, and a statement that is only an operation on a tensor, such as ``scores.masked_fill(mask,
     -1e9)`` or ``weight.data.clamp(-1, 1)``: the operation returns a new tensor, which is dropped; so is the new value
     of the variable of a loop, as in ``for p in parameters: p = p - rate * p.grad``, and the next momentum in a loop
-    over a list of momenta that begin as zeros, if nothing stores it in the list. In training and in evaluation, reports
-    a loop that calls a recurrent model with one step of a sequence after the other, always from the same state, and
-    never reads the state that the model returns: the next input is made from the result, or only the result of the last
-    step is read. The model is a recurrent layer of torch, or its source returns the next state by the name of the
+    over a list of momenta that begin as zeros, if nothing stores it in the list; so is the next value of an attribute,
+    as in ``mean = 0.9 * self.mean + 0.1 * x.mean()``, if the attribute keeps its value. In training and in evaluation,
+    reports a loop that calls a recurrent model with one step of a sequence after the other, always from the same state,
+    and never reads the state that the model returns: the next input is made from the result, or only the result of the
+    last step is read. The model is a recurrent layer of torch, or its source returns the next state by the name of the
     argument.
 
     Why it matters
@@ -100,6 +102,9 @@ class ResultNeverRead(Rule):
         elif event.kind == "rebound":
             message = f"`{event.name}` is a variable of a loop: its new value is lost, and the tensor does not change"
             label, help = _LABELS[event.kind], f"write to the tensor, as by `{event.name}.copy_(...)`"
+        elif event.kind == "attribute":
+            message = f"nothing reads the new `{event.name}`: the attribute `self.{event.name}` keeps its value"
+            label, help = _LABELS[event.kind], f"assign it to `self.{event.name}`"
         elif event.name:
             made = "each step makes" if event.again else "the program makes"
             message = f"{made} `{event.name}`, and nothing reads it"

@@ -2,6 +2,7 @@
 
 statements: variables and expressions in the source of a function
 rebound: variables of loops that get a new value
+attributes: attributes with a next value that a local variable gets
 effects: is the value of an expression its only effect?
 masks: masks that are passed to a function, which never reads them
 values: their values in the frames of the training

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site, ValueUnread
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
+from truestep.probes.unread.attributes import LostAttributes
 from truestep.probes.unread.effects import is_pure, owner_of
 from truestep.probes.unread.masks import calls, passed
 from truestep.probes.unread.rebound import is_descent
@@ -60,6 +61,7 @@ class UnreadValues:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._watched: dict[Unread, _Watched] = {}
+        self._attributes = LostAttributes(scene)
         self._masks: dict[Site, _Watched] = {}
         """Masks that a function gets and never reads, by the parameter."""
 
@@ -73,6 +75,8 @@ class UnreadValues:
         """
         scene = self._scene
         with Aside():
+            if backward:
+                self._attributes.look()
             while frame is not None and depth:
                 if scene.sites.kind(frame.f_code) == 0:
                     depth -= 1
