@@ -32,6 +32,13 @@ def test_exchanged_shares_are_found():
     assert finding.message == "each update replaces nearly all of the average `ema`"
 
 
+def test_a_decay_that_warms_up_is_exchanged_if_the_share_of_the_model_grows():
+    (finding,) = run((0.1, 1.0), (0.18, 1.0), (0.85, 1.0), (0.91, 1.0), (0.96, 1.0))
+    assert finding.primary.label == "takes 0.96 of `net`, and keeps 0.04 of `ema`"
+    assert run((0.9, 1.0), (0.82, 1.0), (0.1, 1.0), (0.09, 1.0), (0.04, 1.0)) == []
+    assert run((0.1, 1.0), (0.95, 1.0), (0.2, 1.0), (0.96, 1.0)) == []
+
+
 def test_healthy_averages_are_quiet():
     for shares in [
         [(0.01, 1.0)] * 3,

@@ -62,6 +62,15 @@ def test_an_optimizer_without_a_step_is_quiet():
     assert judge(OptimizerSettingOutOfRange, [built(momentum=1e-4), built(optimizer=2, momentum=0.0), STEP]) != []
 
 
+def test_a_weight_decay_of_biases_alone_is_found():
+    made = OptimizerBuilt(optimizer=1, kind="AdamW", decay_of_vectors=0.01, site=LINE)
+    (finding,) = judge(OptimizerSettingOutOfRange, [made, STEP])
+    assert finding.message == "biases have a weight decay of 0.01, and matrices have none"
+    tried = OptimizerBuilt(optimizer=2, kind="AdamW", weight_decay=0.1, site=LINE)
+    assert judge(OptimizerSettingOutOfRange, [tried, made, STEP]) == []
+    assert judge(OptimizerSettingOutOfRange, [made]) == []
+
+
 def test_settings_that_change_are_those_of_a_schedule():
     def read(momentum):
         return LearningRateRead(optimizer=1, rates=(0.1,), settings=(("momentum", momentum),))

@@ -138,6 +138,8 @@ class OptimizerBuilt(Event):
     """Whether it replaces one in a loop in which each makes the steps of one pass over slices of the data."""
     settings: tuple[tuple[str, float], ...] = ()
     """For an optimizer of torch: its "momentum", "beta1" and "beta2", and "alpha" of RMSprop, as far as it has them."""
+    decay_of_vectors: float = 0.0
+    """Least weight decay of its biases and other parameters of one dimension, if matrices have none; 0 otherwise."""
     site: Site | None = None
 
 

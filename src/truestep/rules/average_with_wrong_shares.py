@@ -23,7 +23,8 @@ class AverageWithWrongShares(Rule):
 
     - with shares that do not sum to one, as ``0.99 * average + 0.99 * weight``: the average grows or shrinks with each
       update;
-    - with the same share of the trained model, between 0.9 and 0.9999: decay and ``1 - decay`` are exchanged.
+    - with the same share of the trained model, between 0.9 and 0.9999: decay and ``1 - decay`` are exchanged. So are
+      they if the share grows to such values with every update, as a decay that warms up does.
 
     Why it matters
     --------------
@@ -111,6 +112,13 @@ def _is_off(one: AverageMeasured) -> bool:
 
 
 def _exchanged(measured: list[AverageMeasured]) -> bool:
-    """Return True if all updates take the same, very large share."""
-    least, most = min(one.take for one in measured), max(one.take for one in measured)
-    return len(measured) >= _LEAST and _NEARLY_ALL[0] < least <= most < _NEARLY_ALL[1] and most - least < _SAME
+    """Return True if all updates take the same, very large share, or each a larger one, up to very large ones.
+
+    A decay that warms up takes smaller shares with every update.
+    """
+    takes = [one.take for one in measured]
+    large = [take for take in takes if _NEARLY_ALL[0] < take < _NEARLY_ALL[1]]
+    if len(large) < _LEAST:
+        return False
+    grows = len(takes) >= _LEAST + len(large) and takes[-len(large) :] == large and takes == sorted(set(takes))
+    return grows or (len(large) == len(takes) and max(takes) - min(takes) < _SAME)

@@ -28,7 +28,8 @@ class OptimizerSettingOutOfRange(Rule):
     ------------
     Reads the settings of each optimizer of torch at its first step. Reports betas of which the first averages over
     more than four times as many steps as the second, a momentum of 1 or more, an ``alpha`` of ``RMSprop`` of 1 or more,
-    and a momentum or an ``alpha`` of at most 0.005 without a weight decay. If no loss falls, reports a weight decay of
+    and a momentum or an ``alpha`` of at most 0.005 without a weight decay; also a weight decay of all biases and other
+    parameters of one dimension, if matrices have none. If no loss falls, reports a weight decay of
     0.5 or more; that of ``AdamW`` if it is 0.05 or more when multiplied by the learning rate.
 
     Why it matters
@@ -37,7 +38,8 @@ class OptimizerSettingOutOfRange(Rule):
     ``SGD`` is the momentum: ``SGD(params, 0.01, 1e-4)`` trains without momentum and without weight decay. In the proof,
     its accuracy is 0.80 instead of 0.96. With exchanged betas, Adam divides an average over 1,000 steps by the root of
     one over ten: 0.86 to 0.94 instead of 0.97, by the learning rate. A momentum of 0.9 that is given as the weight
-    decay removes all weights, and the accuracy is 0.11.
+    decay removes all weights, and the accuracy is 0.11. With exchanged groups, a weight decay of 1 on the biases alone,
+    the error of a noisy regression is 1.48 instead of 1.00 on new samples.
 
     Example
     -------
@@ -125,6 +127,21 @@ class OptimizerSettingOutOfRange(Rule):
                 confidence=Confidence.MEDIUM,
             )
 
+    def _exchanged(self, built: OptimizerBuilt, run: Progress) -> None:
+        """Report a weight decay of all parameters but matrices."""
+        decay = built.decay_of_vectors
+        if decay and self._decays[built.site] <= {0.0, decay}:
+            self.report(
+                built.site,
+                f"biases have a weight decay of {decay:g}, and matrices have none",
+                run=run,
+                label="the groups are exchanged",
+                help="give the weight decay to the parameters with two or more dimensions",
+                unit="optimizers",
+                confidence=Confidence.MEDIUM,
+                key=("groups", built.site),
+            )
+
     def _built(self, site: Site, event: OptimizerBuilt) -> None:
         """Note the settings of a line, and withdraw its finding if it tries several."""
         known = self._lines.setdefault(site, [])
@@ -151,6 +168,7 @@ class OptimizerSettingOutOfRange(Rule):
             self.withdraw(self._found.pop(number))
 
     def _judge(self, built: OptimizerBuilt, run: Progress) -> None:
+        self._exchanged(built, run)
         decay = built.weight_decay * built.lr / _OF_RATE if built.kind == "AdamW" else built.weight_decay / _DECAY
         if decay >= 1 and built.settings and len(built.parameters) >= _LEAST_PARAMETERS:
             self._decaying[built.optimizer] = built

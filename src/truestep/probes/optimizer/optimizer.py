@@ -32,7 +32,7 @@ from truestep.probes.optimizer.pace import Pace
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
-from truestep.probes.optimizer.stepped import Stepped, settings
+from truestep.probes.optimizer.stepped import Stepped, decay_of_vectors, settings
 from truestep.probes.unread.rates import ComputedRates
 from truestep.seams.patch import patch
 
@@ -169,6 +169,7 @@ class OptimizerProbe(Probe):
                 replaces=replaces,
                 one_pass=replaces is not None and site is not None and lasts_one_pass(scene.sites.chain(1)),
                 settings=settings(optimizer),
+                decay_of_vectors=decay_of_vectors(optimizer),
                 site=site,
             )
         )

@@ -16,6 +16,8 @@ from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts
 from truestep.seams.divided import is_divided
 from truestep.seams.fsdp import is_freed
 
+_LEAST_OF_KIND = 2
+"""Least number of parameters of one dimension, and of more, to compare their weight decays."""
 _GROUPS = 16
 """Parameter groups with learning rates that are read."""
 _FROZEN = 64
@@ -310,3 +312,15 @@ def settings(optimizer: Any) -> tuple[tuple[str, float], ...]:
     given = [(name, group.get(name)) for name in names if name in group]
     known = (int, float)  # those of NumPy too
     return tuple((name, float(value)) for name, value in (*given, *pairs) if isinstance(value, known))
+
+
+def decay_of_vectors(optimizer: Any) -> float:
+    """Return the least weight decay of parameters of one dimension, if all have one and no matrix has; else 0."""
+    decays: dict[bool, list[float]] = {False: [], True: []}
+    for group in optimizer.param_groups:
+        decay = group.get("weight_decay")
+        for parameter in group["params"]:
+            decays[parameter.dim() > 1].append(float(decay) if isinstance(decay, int | float) else 0.0)
+    if min(map(len, decays.values())) < _LEAST_OF_KIND or any(decays[True]):
+        return 0.0
+    return min(decays[False])
