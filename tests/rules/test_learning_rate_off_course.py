@@ -47,6 +47,35 @@ def test_a_rate_that_fell_to_zero_in_the_first_half():
     assert judge(LearningRateOffCourse, [*other, *updates(0.1, 0.06, 0.03, 0.0, 0.0, 0.0, 0.0), END]) == []
 
 
+def steps(*rates, each=20):
+    """Return the events of a course in steps, each read in two updates in a row."""
+    step = OptimizerStepped(optimizer=1, fresh=1, observed=1)
+    read = [LearningRateRead(optimizer=1, rates=(rate,), site=SET) for rate in rates]
+    return [SGD, *[event for one in read for event in (one, *[step] * (each - 1), one, step)]]
+
+
+def test_a_decay_that_is_turned_round():
+    (finding,) = judge(LearningRateOffCourse, [*steps(*[0.1 * part / 20 for part in range(20)]), END])
+    assert (finding.primary.site, finding.confidence) == (SET, Confidence.MEDIUM)
+    assert finding.message == "the learning rate of `optimizer` rose from 0 to its full value over the whole run"
+    assert finding.cost == "0 for the first updates, 0.095 after 400"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        steps(*[0.1 * (1 - part / 20) for part in range(20)]),
+        steps(*[0.1 * part / 20 for part in range(9)]),
+        steps(*[0.1 * part / 9 for part in range(10)], *[0.1] * 10),
+        steps(*[0.1 * (part + 1) / 20 for part in range(20)]),
+        updates(*[0.1 * part / 300 for part in range(300)], between=1),
+    ],
+    ids=["decay", "short run", "warm-up", "not from zero", "test of rates"],
+)
+def test_other_courses_are_quiet(events):
+    assert judge(LearningRateOffCourse, [*events, END]) == []
+
+
 def test_a_group_that_keeps_the_peak_of_the_others():
     (finding,) = judge(LearningRateOffCourse, [*updates((0.1, 0.02), (0.1, 0.1), (0.1, 0.04)), END])
     assert finding.confidence is Confidence.MEDIUM

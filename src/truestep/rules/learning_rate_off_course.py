@@ -19,6 +19,11 @@ _WARM = 0.3
 """Share of the rate that an optimizer is built with, below which a warm-up has not come far."""
 _LEAST_WARMED = 50
 """Updates before which a run that ends in its warm-up is a short trial of the program."""
+_LEAST_TURNED = 200
+_LEAST_AT_ZERO = 10
+"""Updates of the first step of a course, with a rate of 0; a test of rates changes them with every update."""
+_STRAIGHT = 0.05
+"""Most distance of a rate from a straight line over the run, as a share of the rate of the optimizer."""
 _LEAST_VALUES = 3
 """Values of a rate that show a course, and no single change on purpose."""
 _MOST_VALUES = 32
@@ -38,6 +43,7 @@ class LearningRateOffCourse(Rule):
     - a rate below 0 at a step;
     - rates that fell below a millionth of their largest value in the first half of the updates, and stayed there;
     - rates that rose in proportion to the updates for the whole run, and ended far below the rate of the optimizer;
+    - rates of 0 that rose in steps to the rate of the optimizer at the very end: a decay that is turned round;
     - groups that keep the largest rate of the others, while the script sets these along a course;
     - an optimizer that keeps its rate while the script computes another one for each step, which only its log gets, or
       an attribute that torch never reads, such as ``optimizer.lr``.
@@ -48,7 +54,8 @@ class LearningRateOffCourse(Rule):
     --------------
     With a negative rate each step increases the loss; with a vanished one it changes nothing. In the proof a decay that
     was meant for epochs is applied for each step: 34 % of held-out points are right instead of 83 %. A group without
-    its warm-up or decay goes on with the rate that the others only have at their peak.
+    its warm-up or decay goes on with the rate that the others only have at their peak. A decay that is turned round ends
+    at the largest rate: on digits, with Adam and a rate of 0.05, 0.83 to 0.97 are right instead of 0.97 to 0.98.
 
     Example
     -------
@@ -151,6 +158,11 @@ class LearningRateOffCourse(Rule):
             draft.cost = (
                 f"{max(used[-1].rates):.3g} at update {used[-1].until:,} of {updates:,}, {share:.2g} of its rate"
             )
+        elif _is_turned(used, updates, run.rates.segments[number][-1], run.optimizers.get(number)):
+            message = f"the learning rate of `{name}` rose from 0 to its full value over the whole run"
+            draft = self._found(number, message, "let it fall: turn the factor round", run)
+            draft.confidence = Confidence.MEDIUM
+            draft.cost = f"0 for the first updates, {max(run.rates.segments[number][-1].rates):.3g} after {updates:,}"
         elif not any(one.optimizer == number for one in run.schedulers.values()) and (still := _still(used)):
             message = f"the learning rate of {len(still)} of {len(used[0].rates)} groups of `{name}` was never changed"
             draft = self._found(number, message, "set the rate in all of `optimizer.param_groups`", run)
@@ -209,6 +221,16 @@ def _warming(used: list[Segment], updates: int, last: Segment, built: OptimizerB
     share = max(rates[-1], *last.rates) / built.lr
     even = min(slopes) > 0.9 * max(slopes) > 0 and rates[0] < 3 * slopes[0]
     return share if even and share < _WARM else None
+
+
+def _is_turned(used: list[Segment], updates: int, last: Segment, built: OptimizerBuilt | None) -> bool:
+    """Return True for rates that rise in steps along a line, from 0 to the rate of the optimizer at the end."""
+    if built is None or built.lr <= 0 or len(used) <= _LEAST_VALUES or updates < _LEAST_TURNED:
+        return False
+    if max(used[0].rates) != 0 or used[0].until < _LEAST_AT_ZERO:
+        return False
+    even = all(abs(max(one.rates) / built.lr - one.update / updates) <= _STRAIGHT for one in used)
+    return even and _PEAK <= max(last.rates) / built.lr <= 1
 
 
 def _still(used: list[Segment]) -> list[int]:
