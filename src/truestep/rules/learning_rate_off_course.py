@@ -54,8 +54,8 @@ class LearningRateOffCourse(Rule):
     --------------
     With a negative rate each step increases the loss; with a vanished one it changes nothing. In the proof a decay that
     was meant for epochs is applied for each step: 34 % of held-out points are right instead of 83 %. A group without
-    its warm-up or decay goes on with the rate that the others only have at their peak. A decay that is turned round ends
-    at the largest rate: on digits, with Adam and a rate of 0.05, 0.83 to 0.97 are right instead of 0.97 to 0.98.
+    its warm-up or decay goes on with the rate that the others only have at their peak. A decay that is turned round
+    ends at the largest rate: on digits, with Adam and a rate of 0.05, 0.83 to 0.97 are right instead of 0.97 to 0.98.
 
     Example
     -------
