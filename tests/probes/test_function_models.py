@@ -395,6 +395,27 @@ def test_dropout_in_an_evaluation_is_seen_where_the_call_does_not_say_so() -> No
     assert all(call.dropout is None and not call.sampled for call in off)
 
 
+def test_dropout_that_does_not_get_the_flag_of_its_call_is_seen() -> None:
+    def predict(weights: Weights, x: Tensor, training: bool) -> Tensor:
+        h = F.dropout(torch.relu(x @ weights["w0"] + weights["b0"]), 0.2)
+        return F.dropout(h, 0.2, training=training) @ weights["w1"] + weights["b1"]
+
+    def train() -> None:
+        weights = weights_of(6, 16, 1)
+        optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+        for rows in batches():
+            loss = F.mse_loss(predict(weights, X_TRAIN[rows], training=True), Y_TRAIN[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                predict(weights, X_VAL, training=False)
+
+    calls = [call for call in of_kind(events_of(train), FunctionCalled) if not call.tracked]
+    assert calls
+    assert all(call.dropout is not None and not call.sampled for call in calls)
+
+
 def noisy(weights: Weights, x: Tensor, drop: float = 0.2) -> Tensor:
     h = torch.relu(x @ weights["w0"] + weights["b0"])
     if drop > 0:

@@ -40,7 +40,7 @@ _TEXTS = {
         "pass `dropout_p=self.dropout if self.training else 0.0`",
     ),
     "function": (
-        "dropout is on unless the call turns it off",
+        "dropout is on, and the call does not ask for it",
         "make dropout off by default, and turn it on in the training: `def predict(weights, x, train=False)`",
     ),
     "module": (
@@ -113,8 +113,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     not say so. An explicit ``training=True`` is reported only where it is the only one of its function, beside another
     dropout with the same rate that follows the mode; there, one evaluation of a whole tensor is enough. Not reported:
     Monte Carlo dropout (a batch that is used several times, several passes), switches that turn it off in some
-    evaluations, corrupted inputs, random masks, untrained models, and calls of functions that pass a flag or a rate, or
-    stand in a function that is named for it, such as ``mc_predict``.
+    evaluations, corrupted inputs, random masks, untrained models, and calls of functions that pass a flag or a rate
+    (other than ``training=False``), or stand in a function that is named for it, such as ``mc_predict``.
 
     References
     ----------

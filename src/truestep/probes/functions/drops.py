@@ -115,4 +115,18 @@ def on_purpose(site: Site | None) -> bool:
         return True
     if any(isinstance(one, ast.Constant) and (one.value is True or type(one.value) is float) for one in call.args):
         return True
-    return any(one.arg is None or _FLAG.search(one.arg) for one in call.keywords)
+    return any(map(_says_random, call.keywords))
+
+
+def _says_random(given: ast.keyword) -> bool:
+    """Return True if an argument can turn dropout on.
+
+    >>> texts = "training=False", "drop=0.0", "evaluate=True", "training=flag", "p=0.1", "evaluate=False", "scale=2"
+    >>> [any(map(_says_random, ast.parse(f"f({text})", mode="eval").body.keywords)) for text in texts]
+    [False, False, False, True, True, True, False]
+    """
+    if given.arg is None:
+        return True
+    if not _FLAG.search(given.arg):
+        return False
+    return not isinstance(given.value, ast.Constant) or bool(given.value.value) is not ("eval" in given.arg.lower())
