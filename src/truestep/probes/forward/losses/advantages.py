@@ -34,12 +34,14 @@ _TERMS = _SUMS | _PARTS | _VIEWS | {
 }  # fmt: skip
 """Operations between a loss and its terms."""
 _LINEAR = _SUMS | _PARTS | _VIEWS | {"Div", "Mul", "Where", "MaskedFill", "Flip", "CopySlices", "IndexPut"}
+_OF_ADVANTAGES = _LINEAR | {"Clamp", "ClampMin", "ClampMax", "Relu", "Tanh"}
 """Operations between an advantage and a value."""
 _OF_ACTIONS = _SUMS | _PARTS | _VIEWS | {"Sum", "Mul", "Div", "Gather", "Clamp", "Minimum"}
 """Operations between a factor of an advantage and a logarithm."""
 _OF_CLASSES = frozenset({"LogSoftmax", "Logsumexp", "Log"})
+_CHOOSING = _CHOICES | {"Gather", "Sum"}
 _OF_LABELS = frozenset({"NllLoss", "NllLoss2D", "BinaryCrossEntropyWithLogits"})
-_LOGARITHMS = _OF_CLASSES | _OF_LABELS | {"LogSigmoid", "LinalgSolveTriangular"}
+_LOGARITHMS = _OF_CLASSES | _OF_LABELS | {"LogSigmoid", "Xlogy"}
 _SHARES = frozenset({"Softmax", "Sigmoid"})
 _OF_SHARES = _SUMS | _PARTS | _VIEWS | {"Mul", "Gather", "Clamp", "ClampMin", "Sum", "Where"}
 """Operations between a logarithm and a share."""
@@ -50,7 +52,10 @@ _LAYERS = frozenset({
 """Operations that make values of both signs."""
 _OF_LAYERS = _LINEAR | {"Mean", "Sum", "Minimum", "Maximum", "Min", "Max", "Gather"}
 """Operations between a value and the layers that made it."""
-_SCALINGS = frozenset({"Mul", "Div"})
+_OF_PLACES = frozenset({"Mul", "Div", "LinalgSolveTriangular", "Permute", "Transpose", "T", "Expand"})
+"""Operations between a distance and its square."""
+_OUTPUTS = frozenset({"Split", "SplitWithSizes", "Unbind"})
+"""Operations with several outputs: one may be of the policy, and another one of the critic."""
 _DEEPEST = 8
 _MOST_NODES = 4096
 _MOST_PRODUCTS = 64
@@ -66,11 +71,13 @@ class _Read:
         products: products of two tensors with a gradient.
         weighted: tensors with a gradient that are multiplied with one that has none.
         values: operations that make values, of which the loss has an error.
+        layers: the parameters of the layers that make values, for those that are called again.
     """
 
     products: list[Any] = field(default_factory=list)
     weighted: list[Any] = field(default_factory=list)
     values: set[Any] = field(default_factory=set)
+    layers: set[frozenset[int]] = field(default_factory=set)
 
 
 class Advantages:
@@ -105,12 +112,12 @@ class Advantages:
 
 
 def _candidates(read: _Read) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yield log-probabilities, the operations from the other factor down to the difference, and what may be the value."""
+    """Yield log-probabilities, operations from the other factor down to the difference, and what may be the value."""
     for product in read.products:
         one, two = _inputs(product)
         for action, factor in ((one, two), (two, one)):
             if _logarithm(action, factor) is not None:
-                path, values = _path_to(factor, read.values)
+                path, values = _path_to(factor, read)
                 if values := list(filter(_is_of_layers, values)):
                     yield action, path, values
 
@@ -127,7 +134,7 @@ def _trains(value: Any, action: Any, path: list[Any], inputs: tuple[Any, ...]) -
     operations, policy = below([action])
     _, critic = below([value])
     own = critic - policy
-    if not operations.isdisjoint((*path, value)):
+    if not operations.isdisjoint(path if kind_of(value) in _OUTPUTS else (*path, value)):
         return False
     if own and not policy <= critic:
         return not inputs or not own.isdisjoint(map(id, inputs))
@@ -158,10 +165,17 @@ def _read(root: Any) -> _Read:
             new = [one for one in inner if one not in seen]
             seen.update(new)
             queue += new
+    read.layers = {_parameters(value) for value in read.values if kind_of(value) in _LAYERS} - {frozenset()}
     return read
 
 
-def _path_to(factor: Any, values: set[Any]) -> tuple[list[Any], list[Any]]:
+def _parameters(layer: Any) -> frozenset[int]:
+    """Return the ids of the leaves that are operands of an operation, transposed or not."""
+    leaves = [one if kind_of(one) not in _PARTS else next(iter(_inputs(one)), one) for one in _inputs(layer)]
+    return frozenset(id(leaf.variable) for leaf in leaves if hasattr(leaf, "variable"))
+
+
+def _path_to(factor: Any, read: _Read) -> tuple[list[Any], list[Any]]:
     """Return the operations from a factor down to the difference to a value, and what may be the value."""
     before: dict[Any, Any] = {}
     """Operation to the one above it."""
@@ -174,7 +188,7 @@ def _path_to(factor: Any, values: set[Any]) -> tuple[list[Any], list[Any]]:
         kind = kind_of(node)
         # The difference from a number is that of one step; those of a whole batch are probabilities of the opposite.
         differs = differs or kind == "Sub" or (kind == "Rsub" and math.prod(shape_of(node)) == 1)
-        if node in values and differs:
+        if differs and (node in read.values or (kind in _LAYERS and _parameters(node) in read.layers)):
             ends = _inputs(node)
             while kind_of(node) not in _DIFFERENCES:
                 ends, node = [node], before[node]
@@ -183,7 +197,7 @@ def _path_to(factor: Any, values: set[Any]) -> tuple[list[Any], list[Any]]:
                 path.append(node)
             return path[::-1], [_behind_views(one) for one in ends]
         inner = _inputs(node)
-        if kind not in _LINEAR or (kind == "Mul" and len(inner) > 1):
+        if kind not in _OF_ADVANTAGES or (kind == "Mul" and len(inner) > 1):
             continue
         if kind == "Div":  # not the divisor, such as a deviation
             inner = inner[:1] if node.next_functions[0][0] is not None else []
@@ -216,18 +230,21 @@ def _logarithm(action: Any, factor: Any) -> Any:
         action: the factor.
         factor: the one that it is multiplied with.
     """
-    chosen = scaled = False
-    for node in _walk(_behind_views(action)):
+    nodes = list(_walk(_behind_views(action)))
+    kinds = {kind_of(node) for node in nodes}
+    chosen = not kinds.isdisjoint(_CHOOSING)
+    apart = "Mul" in kinds and shape_of(factor)[-1:] in ((), (1,))
+    for node in nodes:
         kind, inner = kind_of(node), _inputs(node)
-        chosen |= kind in _CHOICES or kind == "Gather"
-        scaled |= kind == "Mul"
-        if kind in _OF_CLASSES:
+        if kind in _OF_CLASSES or (kind == "Div" and len(inner) == 1):
             shares = _shares(node)
-            apart = scaled and shape_of(factor)[-1:] in ((), (1,))
-            if shares is not None and (apart or ((chosen or kind == "Log") and _drops(shape_of(shares), action))):
+            if shares is None:
+                continue
+            one = (chosen or kind == "Log") and _drops(shape_of(shares), action)
+            if one or apart or kind_of(shares) == "Sigmoid":
                 return node
         elif kind in _LOGARITHMS:
-            if kind not in _OF_LABELS or len(inner) == 1:  # the labels have no gradient
+            if kind == "LogSigmoid" or len(inner) == 1:  # the labels have no gradient
                 return node
         elif kind == "Pow" and inner and _is_of_place(inner[0]):
             return node
@@ -235,11 +252,11 @@ def _logarithm(action: Any, factor: Any) -> Any:
 
 
 def _shares(node: Any) -> Any:
-    """Return the operation with the shape of the probabilities that a logarithm is of; None if they are none."""
+    """Return the operation that made the probabilities that a logarithm or a ratio is of; None if they are none."""
     inner = _inputs(node)
-    if kind_of(node) != "Log":
+    if kind_of(node) not in ("Log", "Div"):
         return inner[0] if inner else None
-    todo, seen = inner, set(inner)
+    todo, seen = list(inner), set(inner)
     while todo and len(seen) < _MOST_PARTS:
         node = todo.pop()
         kind, inner = kind_of(node), _inputs(node)
@@ -267,7 +284,7 @@ def _is_of_place(node: Any) -> bool:
         kind, inner = kind_of(node), _inputs(node)
         if kind in _DIFFERENCES:
             return len(inner) == 1
-        if kind in _SCALINGS:
+        if kind in _OF_PLACES:
             todo += inner
     return False
 
