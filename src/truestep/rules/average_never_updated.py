@@ -88,6 +88,11 @@ class AverageNeverUpdated(Rule):
             return
         called = f"{model.name}.{event.path}" if event.path else model.name
         name = next((name for name in (*event.names, called) if _names_average(name, equal=event.equal)), "")
+        key = event.model, event.path
+        if event.moved:
+            self.withdraw(key)
+        if event.moved or not event.used or not (event.first or event.loop):
+            return
         sure, part = bool(event.loop or event.average), event.initial and event.inside
         itself = event.written and event.equal
         if not (sure or (event.steps >= _LEAST_STEPS and (name or part or itself))):
@@ -97,7 +102,6 @@ class AverageNeverUpdated(Rule):
         idle = Mark(event.loop, "changes no tensor: an assignment binds a name") if event.loop else None
         ran = next((run.weights.ran[p] for p in event.parameters if p in run.weights.ran), None)
         site = ran.outer if ran is not None and event.path else model.site
-        key = event.model, event.path
         self._copies[key] = event.parameters
         draft = self.report(
             event.loop or site,
