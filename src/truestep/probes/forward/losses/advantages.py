@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType
@@ -19,6 +20,7 @@ from truestep.events import AdvantageFollowed, Site
 from truestep.probes.backward.loss_terms.terms import below
 from truestep.probes.backward.origin import shape_of
 from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import saved
 from truestep.probes.forward.losses.followed_targets import ERRORS, kind_of, variable_of
 
 _VIEWS = frozenset({"Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Clone", "ToCopy", "Alias"})
@@ -61,6 +63,7 @@ _MOST_NODES = 4096
 _MOST_PRODUCTS = 64
 _MOST_CANDIDATES = 4
 _MOST_PARTS = 256
+"""Operations below a term, the nearest first."""
 
 
 @dataclass(slots=True)
@@ -179,9 +182,9 @@ def _path_to(factor: Any, read: _Read) -> tuple[list[Any], list[Any]]:
     """Return the operations from a factor down to the difference to a value, and what may be the value."""
     before: dict[Any, Any] = {}
     """Operation to the one above it."""
-    todo: list[tuple[Any, Any, bool]] = [(_behind_views(factor), None, False)]
-    while todo and len(before) < _MOST_NODES:
-        node, above, differs = todo.pop()
+    todo: deque[tuple[Any, Any, bool]] = deque([(_behind_views(factor), None, False)])
+    while todo and len(before) < _MOST_PARTS:
+        node, above, differs = todo.popleft()
         if node in before:
             continue
         before[node] = above
@@ -262,6 +265,8 @@ def _shares(node: Any) -> Any:
         kind, inner = kind_of(node), _inputs(node)
         if kind in _SHARES or (kind == "Div" and len(inner) == 2):
             return node
+        if kind == "Mul" and (factor := saved(node, "other")) is not None and not factor.dim():
+            return None  # a share times a number is a scale, of a time for instance
         new = [one for one in inner if one not in seen] if kind in _OF_SHARES else []
         seen.update(new)
         todo += new
@@ -291,9 +296,9 @@ def _is_of_place(node: Any) -> bool:
 
 def _walk(root: Any) -> Iterator[Any]:
     """Yield the operations of a log-probability, without those behind a logarithm."""
-    todo, seen = [root], {root}
-    while todo and len(seen) < _MOST_NODES:
-        node = todo.pop()
+    todo, seen = deque([root]), {root}
+    while todo and len(seen) < _MOST_PARTS:
+        node = todo.popleft()
         yield node
         kind, inner = kind_of(node), [_behind_views(one) for one in _inputs(node)]
         ratio = kind == "Exp" and inner and kind_of(inner[0]) in _DIFFERENCES and len(_inputs(inner[0])) == 1
