@@ -22,8 +22,9 @@ class AverageNeverUpdated(Rule):
     trained model with the same shapes has changed. Reports one if the program has a loop over pairs of parameters that
     changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
     ``momentum``), or as a target and began as a copy of the trained model; also a copy of the trained model that is
-    written to, in each update, with its own values: an average of itself. The syntax shows an object of a class of the
-    file with a method that updates the average and is never called.
+    written to, in each update, with its own values: an average of itself. It must be called after steps that it did not
+    follow, and its values be the first ones. The syntax shows an object of a class of the file with a method that
+    updates the average and is never called.
 
     Why it matters
     --------------
@@ -49,7 +50,8 @@ class AverageNeverUpdated(Rule):
     Known false alarms
     ------------------
     A target network that is first copied after the end of the run. Not reported: references and teachers that stay on
-    purpose (preference optimisation, distillation), and random targets that were not copied.
+    purpose (preference optimisation, distillation), random targets that were not copied, copies that are called before
+    the training only, and averages that were updated before their first call, as in an earlier stage.
 
     References
     ----------
