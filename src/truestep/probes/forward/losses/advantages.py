@@ -3,7 +3,7 @@
 The tape shows a product of a log-probability of fixed actions and a difference to a value, beside an error of that
 value: a policy gradient with a baseline. The log-probability is of a softmax, a sigmoid, or a normal distribution, of
 the chosen classes only. The value is an output of a layer: shares, gates and scales end in a function of their range.
-Both have parameters of their own, or are two outputs of one layer: a residual times its own square has not.
+Each has parameters that the other lacks, or both are outputs of one layer: not a residual times its square.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Advantages:
 
 
 def _candidates(read: _Read) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yield log-probabilities, operations from the other factor down to the difference, and what may be the value."""
+    """Yield log-probabilities, operations from the other factor down to the difference, and candidates for the value."""
     for product in read.products:
         one, two = _inputs(product)
         for action, factor in ((one, two), (two, one)):
@@ -126,7 +126,7 @@ def _candidates(read: _Read) -> Iterator[tuple[Any, list[Any], list[Any]]]:
 
 
 def _trains(value: Any, action: Any, path: list[Any], inputs: tuple[Any, ...]) -> bool:
-    """Return True if a value and a log-probability have parameters of their own, and the pass reaches the value's.
+    """Return True if a value and a log-probability have different parameters, and the pass reaches the value's.
 
     Args:
         value: the value.
@@ -164,7 +164,7 @@ def _read(root: Any) -> _Read:
             error = _behind_views(inner[0])
             if kind_of(error) in _DIFFERENCES:
                 read.values.update((error, *(one for operand in _inputs(error) for one in _chain(operand))))
-        if kind in _TERMS or kind in _PRODUCTS:  # what is inside of a square is no term
+        if kind in _TERMS or kind in _PRODUCTS:  # terms are outside of squares
             new = [one for one in inner if one not in seen]
             seen.update(new)
             queue += new
@@ -179,7 +179,7 @@ def _parameters(layer: Any) -> frozenset[int]:
 
 
 def _path_to(factor: Any, read: _Read) -> tuple[list[Any], list[Any]]:
-    """Return the operations from a factor down to the difference to a value, and what may be the value."""
+    """Return the operations from a factor down to the difference to a value, and candidates for the value."""
     before: dict[Any, Any] = {}
     """Operation to the one above it."""
     todo: deque[tuple[Any, Any, bool]] = deque([(_behind_views(factor), None, False)])
