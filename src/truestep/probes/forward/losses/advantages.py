@@ -115,7 +115,7 @@ class Advantages:
 
 
 def _candidates(read: _Read) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yield log-probabilities, operations from the other factor down to the difference, and candidates for the value."""
+    """Yield log-probabilities, operations from the other factor to the difference, and candidates for the value."""
     for product in read.products:
         one, two = _inputs(product)
         for action, factor in ((one, two), (two, one)):
