@@ -52,6 +52,45 @@ def test_copies_that_are_not_named(how: dict[str, Any]) -> None:
     assert named(**how) == []
 
 
+def staged(
+    *, before: int = 0, follows: range = range(0), calls: tuple[int, ...] = (), steps: int = 95
+) -> list[CopyUnchanged]:
+    """Train a model whose copy is first called after some steps, follows in some, and is called again in others."""
+    torch.manual_seed(0)
+    online = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    copied = copy.deepcopy(online)
+    optimizer = torch.optim.SGD(online.parameters(), lr=0.1)
+    with capture_events() as events:
+        for step in range(steps):
+            if step == before or step in calls:
+                copied(torch.ones(2, 3))
+            x = torch.randn(8, 3)
+            optimizer.zero_grad()
+            (online(x) - 2).square().mean().backward()
+            optimizer.step()
+            for one, its in zip(copied.parameters(), online.parameters(), strict=True) if step in follows else ():
+                one.data.lerp_(its.data, 0.5)
+    return [event for event in events if isinstance(event, CopyUnchanged)]
+
+
+@pytest.mark.program
+def test_a_copy_that_is_called_before_the_training_only_is_not_used() -> None:
+    assert {event.used for event in staged()} == {False}
+    assert [event.used for event in staged(calls=(80,))][-1]
+
+
+@pytest.mark.program
+def test_a_copy_that_followed_before_its_first_call_has_other_values_than_the_first() -> None:
+    late = staged(before=30, calls=(40, 60, 80), follows=range(20))
+    assert {event.first for event in late} == {False}
+    assert {event.first for event in staged(before=30, calls=(40, 60, 80))} == {True}
+
+
+@pytest.mark.program
+def test_a_copy_that_moves_after_the_last_look_is_told() -> None:
+    assert [event.moved for event in staged(calls=(20, 90), follows=range(70, 90))][-1]
+
+
 @pytest.mark.program
 def test_a_model_of_the_same_shapes_with_other_values_is_no_copy() -> None:
     assert not any(event.equal for event in named(30, other=nn.ReLU))

@@ -75,6 +75,20 @@ def test_a_copy_that_moves_later_is_quiet():
     assert found("critic_target", equal=True, more=[later]) == []
 
 
+def test_copies_called_before_the_training_or_updated_before_are_quiet():
+    assert found("ema", used=False) == found("ema", first=False) == []
+    assert found(average=True, used=False) == found(average=True, first=False) == []
+    assert found(loop=LOOP, used=False) == []
+    assert len(found(loop=LOOP, first=False)) == 1
+
+
+def test_a_copy_that_is_used_after_all_is_found_and_one_that_moves_is_withdrawn():
+    later = CopyUnchanged(model=2, source=1, parameters=(3, 4), steps=110)
+    assert len(found("ema", used=False, more=[later])) == 1
+    moved = CopyUnchanged(model=2, source=1, parameters=(3, 4), steps=110, moved=True)
+    assert found("ema", more=[moved]) == []
+
+
 def test_loops_that_change_nothing(tmp_path):
     def line(body):
         path = tmp_path / f"{abs(hash(body))}.py"

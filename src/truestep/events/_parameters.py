@@ -69,6 +69,14 @@ class CopyUnchanged(Event):
     loop: Site | None = None
     """The first loop of the program over pairs of parameters that only assigns its own variables, or does nothing."""
     steps: int = 0
+    used: bool = True
+    """Whether it was called after steps that it did not follow, not only before them."""
+    first: bool = True
+    """Whether its values are the first ones: read before the first step, or those that the trained model began with.
+
+    The values of an average that was updated before its first call are others."""
+    moved: bool = False
+    """Whether it was written to after all, since such an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

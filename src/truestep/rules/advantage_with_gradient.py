@@ -14,7 +14,8 @@ class AdvantageWithGradient(Rule):
     ------------
     Reads, at sampled steps, the tape of the loss. Reports a product of a log-probability of fixed actions and a
     difference to a value that has a gradient, if the same loss has an error of this value, as the critic's has. The
-    log-probability can be of a softmax, a sigmoid or a normal distribution, and a ratio of probabilities counts as one.
+    log-probability can be of a softmax, a sigmoid, a normal or a beta distribution, and a ratio of probabilities counts
+    as one. The value is an output of a layer, and each has parameters that the other lacks, or both are from one layer.
 
     Why it matters
     --------------
@@ -38,9 +39,13 @@ class AdvantageWithGradient(Rule):
 
     Known false alarms
     ------------------
-    No known ones. Not reported: advantages in a loss without an error of the values, since the critic may be trained
-    by the policy loss alone; weights that are exponentials of an advantage; an error of the values in another backward
-    pass. Losses inside ``torch.compile`` and ``torch.func`` are not read.
+    A score-function estimator with the ratio ``exp(logp - logp.detach())`` times a linear cost of a trained output,
+    beside a squared error of that output; a gradient that a hook on the advantage sets to zero; a residual times the
+    square of another output's residual; a multiplier of a constraint that is written as a logarithm of a sigmoid. Not
+    reported: advantages in a loss without an error of the values, since the critic may be trained by the policy loss
+    alone; weights that are exponentials of an advantage; values with an error in another backward pass, with a
+    ``relu``, ``softplus`` or ``sigmoid`` at the end, or of a compiled critic; a backward pass with ``inputs`` that
+    leave out the critic. Losses inside ``torch.compile`` and ``torch.func`` are not read.
 
     References
     ----------

@@ -22,8 +22,9 @@ class AverageNeverUpdated(Rule):
     trained model with the same shapes has changed. Reports one if the program has a loop over pairs of parameters that
     changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
     ``momentum``), or as a target and began as a copy of the trained model; also a copy of the trained model that is
-    written to, in each update, with its own values: an average of itself. The syntax shows an object of a class of the
-    file with a method that updates the average and is never called.
+    written to, in each update, with its own values: an average of itself. It must be called after steps that it did not
+    follow, and its values be the first ones. The syntax shows an object of a class of the file with a method that
+    updates the average and is never called.
 
     Why it matters
     --------------
@@ -49,7 +50,8 @@ class AverageNeverUpdated(Rule):
     Known false alarms
     ------------------
     A target network that is first copied after the end of the run. Not reported: references and teachers that stay on
-    purpose (preference optimisation, distillation), and random targets that were not copied.
+    purpose (preference optimisation, distillation), random targets that were not copied, copies that are called before
+    the training only, and averages that were updated before their first call, as in an earlier stage.
 
     References
     ----------
@@ -88,6 +90,11 @@ class AverageNeverUpdated(Rule):
             return
         called = f"{model.name}.{event.path}" if event.path else model.name
         name = next((name for name in (*event.names, called) if _names_average(name, equal=event.equal)), "")
+        key = event.model, event.path
+        if event.moved:
+            self.withdraw(key)
+        if event.moved or not event.used or not (event.first or event.loop):
+            return
         sure, part = bool(event.loop or event.average), event.initial and event.inside
         itself = event.written and event.equal
         if not (sure or (event.steps >= _LEAST_STEPS and (name or part or itself))):
@@ -97,7 +104,6 @@ class AverageNeverUpdated(Rule):
         idle = Mark(event.loop, "changes no tensor: an assignment binds a name") if event.loop else None
         ran = next((run.weights.ran[p] for p in event.parameters if p in run.weights.ran), None)
         site = ran.outer if ran is not None and event.path else model.site
-        key = event.model, event.path
         self._copies[key] = event.parameters
         draft = self.report(
             event.loop or site,

@@ -213,7 +213,7 @@ class BackwardProbe(Probe):
         if sampled and self._another_read():
             if scene.functions is not None:
                 scene.functions.passing(node, scene.sites.frame(1))
-            self._read(outputs, node, site)
+            self._read(outputs, node, site, args)
             self.variables.look(scene.sites.frame(1))
             self.anomaly.look(site)
         elif sampled:
@@ -229,7 +229,7 @@ class BackwardProbe(Probe):
         self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
 
-    def _read(self, outputs: Any, node: Any, site: Site | None) -> None:
+    def _read(self, outputs: Any, node: Any, site: Site | None, args: tuple[Any, ...]) -> None:
         """Read the tape of a loss at a sampled step."""
         scene = self.scene
         leaves = read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
@@ -237,7 +237,8 @@ class BackwardProbe(Probe):
         self.terms.look(node, scene.sites.own(1), site)
         self.distances.look(node, site)
         self.targets.look(node, scene.sites.own(1), site)
-        self.advantages.look(node, scene.sites.own(1), site)
+        inputs = args[3] if len(args) > 3 and type(args[3]) is tuple else ()
+        self.advantages.look(node, scene.sites.own(1), site, inputs)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
         read_divergence(scene, node, site)
@@ -266,7 +267,7 @@ class BackwardProbe(Probe):
         if scene.sampling.on and not transformed and self._another_read():
             if scene.functions is not None:
                 scene.functions.passing(root.grad_fn, scene.sites.frame(1))
-            self._read(outputs, root.grad_fn, site)
+            self._read(outputs, root.grad_fn, site, args)
 
     @sees
     def _look_at_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:

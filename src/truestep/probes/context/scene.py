@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from truestep.probes.data.seeds import SeedProbe
     from truestep.probes.forward.layers.unwritten import Unwritten
     from truestep.probes.functions.probe import FunctionProbe
+    from truestep.probes.optimizer.copies import Copies
     from truestep.probes.ranks.probe import RankProbe
     from truestep.probes.unread.values import UnreadValues
 
@@ -78,6 +79,7 @@ class Scene:
         checks: the active checks, None if they are off.
         unread: the results that nothing reads, None before the probe of backward passes is installed.
         functions: the probe of functions that are models, None before it is installed.
+        copies: the models that were meant to follow another one, None before the probe of optimizers is installed.
         unwritten: the parameters that nothing has written to, None before the probe of modules is installed.
     """
 
@@ -104,6 +106,7 @@ class Scene:
         self.unread: UnreadValues | None = None
         self.functions: FunctionProbe | None = None
         self.unwritten: Unwritten | None = None
+        self.copies: Copies | None = None
         self.coast = Coast(self)
         self._events: dict[tuple[Any, ...], Any] = {}
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())

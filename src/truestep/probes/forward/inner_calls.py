@@ -129,8 +129,9 @@ class InnerCalls:
                 taken.setdefault(number, places)
         if not grad:
             ledger.ran_without_grad.update(numbers)
-        if not ledger.ran.issuperset(numbers):
-            ledger.ran.update(numbers)
+        met = ledger.ran.keys() >= set(numbers)
+        ledger.ran.update(dict.fromkeys(numbers, scene.sampling.step))
+        if not met:
             inside = places[: places.index(self._called_at)] if self._called_at in places else places
             inner, outer = (inside[0], inside[-1]) if inside else (self._called_at, self._called_at)
             scene.emit(LayerRan(parameters=tuple(numbers), site=inner, outer=outer))

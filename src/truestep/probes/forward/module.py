@@ -145,6 +145,8 @@ class ModuleProbe(Probe):
         if model.count <= 0:
             depth.inside = 1
             return passed_by
+        if scene.copies is not None:
+            scene.copies.called(model.number)
         same = model.repeats_input(args)
         if place.state is not None and place.state.open:
             place.state.begin(frame, args)

@@ -62,8 +62,9 @@ class Ledger:
         """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
         self.without_grad: dict[int, tuple[Site, ...]] = {}
         """The same for modules that ran while gradients were off, inside of a call with gradients."""
-        self.ran: set[int] = set()
-        """Parameters of modules that ran inside of a call with gradients."""
+        self.ran: dict[int, int] = {}
+        """Parameters of modules that ran inside of a call with gradients, with the step of the latest such call that
+        was read."""
         self.ran_without_grad: set[int] = set()
         """Those of modules that ran while gradients were off inside of it."""
         self.live: list[Held] = []

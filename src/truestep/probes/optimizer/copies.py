@@ -6,12 +6,14 @@ import ast
 import re
 import sys
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import CopyUnchanged, Site
 from truestep.probes.context.scene import Scene
-from truestep.probes.gradients.gradient_states import Held
+from truestep.probes.context.values import has_values
+from truestep.probes.gradients.gradient_states import Held, version
 from truestep.probes.gradients.random_values import is_initial
 from truestep.probes.optimizer.sampled_measures import fingerprint
 
@@ -54,6 +56,10 @@ class Copies:
         self._scene = scene
         self._loop: Site | None = None
         self._searched = False
+        self._calls: dict[int, int] = {}
+        """Number of a model to the step of its latest call."""
+        self._watched: dict[int, tuple[list[Held], CopyUnchanged]] = {}
+        """Number of a model that has kept its values to its parameters and the latest event."""
 
     def look(self, moved: Container[int], stayed: Mapping[int, int]) -> None:
         """Emit the models that have kept their values while a trained model of the same kind changed.
@@ -65,6 +71,28 @@ class Copies:
         if self._scene.sampling.step >= _LEAST_STEPS:
             for event in self._found(moved, stayed):
                 self._scene.emit(event)
+
+    def called(self, model: int) -> None:
+        """Record the call of a model; one that has kept its values until its last call is looked at again.
+
+        Between two sampled steps, it may be used for the first time since, or be written to.
+        """
+        step = self._scene.sampling.step
+        if model in self._watched and self._calls.get(model) != step:
+            held, event = self._watched[model]
+            if not self._have_stayed(held, event):
+                del self._watched[model]
+                self._scene.emit(replace(event, moved=True))
+            elif not event.used:
+                self._watched[model] = held, replace(event, used=True, steps=step - held[0].base_step)
+                self._scene.emit(self._watched[model][1])
+        self._calls[model] = step
+
+    def last(self) -> Iterator[CopyUnchanged]:
+        """Yield the models again that were written to since they were looked at last."""
+        for held, event in self._watched.values():
+            if not self._have_stayed(held, event):
+                yield replace(event, moved=True)
 
     def _found(self, moved: Container[int], stayed: Mapping[int, int]) -> Iterator[CopyUnchanged]:
         parts = self._parts()
@@ -86,7 +114,12 @@ class Copies:
                 if initial or not part.path:
                     emitted.update(part.numbers)
                     facts = {"average": average, "equal": near, "initial": initial, "written": written}
-                    yield self._event(part, other, steps, **facts)
+                    event = self._event(
+                        part, other, steps, used=self._is_used(part), first=_are_first(part, other), **facts
+                    )
+                    if not part.path:
+                        self._watched[event.model] = part.held, event
+                    yield event
                     break
 
     def pairs(self, moved: Container[int]) -> Iterator[tuple[list[Held], list[Held], dict[str, int]]]:
@@ -114,10 +147,28 @@ class Copies:
         same = bool(pairs) and sum(abs(after - before) for before, after in pairs) <= _ROUNDING * size
         return self._scene.sampling.step - one.base_step if same else 0
 
+    def _have_stayed(self, held: list[Held], event: CopyUnchanged) -> bool:
+        """Return True if parameters have the values that were read first; of those that are gone nothing is known."""
+        for one in held:
+            parameter = one.ref()
+            if parameter is None:
+                continue
+            same = one.base_version == version(parameter) and one.base == fingerprint(parameter)
+            if not same and not (event.written and self._written_with_its_values(one)):
+                return False
+        return True
+
     def _runs(self, part: Part) -> bool:
         """Return True if a module inside of a model runs when the model is called."""
         numbers = set(part.numbers)
-        return numbers <= self._scene.ledger.ran or len(numbers) == len(list(part.root.parameters()))
+        return numbers <= self._scene.ledger.ran.keys() or len(numbers) == len(list(part.root.parameters()))
+
+    def _is_used(self, part: Part) -> bool:
+        """Return True if a model or a part of it was called at a later step than that in which its values were read."""
+        since = max(one.base_step for one in part.held)
+        if not part.path or not self._scene.ledger.ran.keys() >= set(part.numbers):
+            return self._calls.get(self._scene.numbers.known("model", part.root) or 0, since + 1) > since
+        return all(self._scene.ledger.ran[number] > since for number in part.numbers)
 
     def _parts(self) -> list[Part]:
         """Return the models that were called and the modules with submodules inside of them, outer ones first."""
@@ -198,6 +249,15 @@ def _is_idle(statement: ast.stmt, names: set[str]) -> bool:
         case ast.If() | ast.With():
             return all(_is_idle(one, names) for one in [*statement.body, *getattr(statement, "orelse", ())])
     return False
+
+
+def _are_first(copy: Part, trained: Part) -> bool:
+    """Return True if the first values of a copy are those before all steps, or those of the trained model."""
+    counted = getattr(copy.module, "n_averaged", None)
+    if counted is not None and has_values(counted):
+        return not bool(counted.any())
+    pairs = zip(copy.held, trained.held, strict=False)
+    return all(one.base_step == 0 for one in copy.held) or all(one.base == other.base for one, other in pairs)
 
 
 def _optimized(held: Held) -> bool:

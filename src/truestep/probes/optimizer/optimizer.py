@@ -81,7 +81,7 @@ class OptimizerProbe(Probe):
         self._pace = Pace(self.scene)
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
-        self._copies = Copies(self.scene)
+        self._copies = self.scene.copies = Copies(self.scene)
         self._averages = Averages(self.scene, self._copies)
         self._aliases = Aliases(self.scene)
         original_init = module.Optimizer.__init__
@@ -109,6 +109,7 @@ class OptimizerProbe(Probe):
     def last(self) -> Iterator[Event]:
         """Yield final learning rates of the optimizers that are there, the pace, and parameters that moved late."""
         yield from self._unchanged.last()
+        yield from self._copies.last()
         pace = self._pace.event()
         if pace is not None:
             yield pace
