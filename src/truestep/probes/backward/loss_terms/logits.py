@@ -19,7 +19,7 @@ _SOFTPLUS = "SoftplusBackward0"
 _STABLE = ("ExpBackward0", "Log1PBackward0")
 """``log1p(exp(-z.abs()))``, from the result on."""
 _PARTNERS = ("MulBackward0", "ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ReluBackward0")
-"""What else the cross entropy of logits does to them, by hand: ``z.clamp(min=0) - y * z + ...``."""
+"""Other operations on logits in their cross entropy by hand: ``z.clamp(min=0) - y * z + ...``."""
 
 _Use = tuple[str, str]
 """The first operation on a result, and the next one; changes of sign, of shape and selections do not count."""
