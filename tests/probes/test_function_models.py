@@ -307,6 +307,34 @@ def test_a_figure_that_each_pass_of_a_loop_overwrites_is_read() -> None:
     assert {(loop.name, loop.use) for loop in loops} == {("total", "divided")}
 
 
+def measured_in_batches(end: str) -> list[tuple[str, str]]:
+    def train() -> None:
+        weights, kept = weights_of(6, 16, 1), []
+        optimizer = torch.optim.Adam(weights.values(), lr=0.01)
+        for rows in batches():
+            loss = mean_square(weights, X_TRAIN[rows], Y_TRAIN[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                if end == "kept":
+                    for i in range(0, ROWS, 16):
+                        error = (predict(weights, X_VAL[i : i + 16]) - Y_VAL[i : i + 16]).abs().mean()
+                        kept.append(error)
+                    print(error)
+                else:
+                    for i in range(0, ROWS, 16):
+                        error = (predict(weights, X_VAL[i : i + 16]) - Y_VAL[i : i + 16]).abs().mean()
+                    print(error)
+
+    return [(loop.name, loop.use) for loop in of_kind(events_of(train), LoopRead) if loop.name]
+
+
+def test_a_figure_of_the_last_slice_is_read() -> None:
+    assert measured_in_batches("overwritten") == [("error", "read")]
+    assert measured_in_batches("kept") == []
+
+
 def test_the_step_after_an_evaluation_is_sampled() -> None:
     """Two tasks of other samples, the second one between the steps that are sampled by their number."""
 

@@ -139,3 +139,74 @@ def test_results_of_the_last_pass_for_another_use_are_quiet(tmp_path, body, end)
 def test_calls_with_gradients_are_quiet(tmp_path):
     training = "with torch.enable_grad():\n    v = loss(model(x), y)"
     assert reads(tmp_path, training) == []
+
+
+SLICES = """
+    @torch.no_grad()
+    def evaluate(model, x, y, size=8):
+        for {loop}:
+            {body}
+        {end}
+"""
+
+
+def reads_of_slices(tmp_path, loop, body, end="return v"):
+    path = tmp_path / "train.py"
+    source = SLICES.format(loop=loop, body=body.replace("\n", "\n" + " " * 12), end=end)
+    path.write_text(textwrap.dedent(START) + textwrap.dedent(source))
+    program = {"__name__": "train"}
+    exec(compile(path.read_text(), str(path), "exec"), program)
+    with capture_events() as events:
+        program["evaluate"](nn.Linear(4, 3), torch.randn(40, 4), torch.arange(40) % 3)
+    return [event.name for event in events if isinstance(event, LoopRead) and event.use == "read"]
+
+
+@pytest.mark.parametrize(
+    ("loop", "body"),
+    [
+        ("i in range(0, len(x), size)", "v = loss(model(x[i:i + size]), y[i:i + size])"),
+        ("i in range(0, len(x), size)", "a, b = x[i:min(i + size, 40)], y[i:size + i]\nv = loss(model(a), b)"),
+        ("i in range(5)", "v = loss(model(x[i * size:(i + 1) * size]), y[i * size:i * size + size])"),
+        ("i in torch.arange(40).split(size)", "out = model(x[i])\nv = F.cross_entropy(out, y[i])"),
+        ("k, i in enumerate(torch.randperm(40).chunk(5))", "v = loss(model(x[i]), y[i])"),
+        ("a, b in zip(x.split(size), y.split(size))", "v = loss(model(a), b)"),
+    ],
+)
+def test_batches_of_rows_that_follow_each_other_are_known(tmp_path, loop, body):
+    assert reads_of_slices(tmp_path, loop, body) == ["v"]
+
+
+@pytest.mark.parametrize(
+    ("loop", "body", "end"),
+    [
+        ("i in range(0, 40, size)", "v = loss(model(x[:i + 1]), y[:i + 1])", "return v"),
+        ("i in range(30)", "v = loss(model(x[i:i + size]), y[i:i + size])", "return v"),
+        ("i in range(4)", "v = (model(x)[:, 0] - x[:, i]).abs().mean()", "return v"),
+        ("i in range(0, 40, size)", "v = loss(model(x[i:i + size]), y[i:i + size])", "print(f'last one: {v}')"),
+        ("i in range(0, 40, size)", "last = loss(model(x[i:i + size]), y[i:i + size])", "return last"),
+        ("i in range(0, 40, size)", "a = x.clone().mul_(2)\nv = loss(model(a[i:i + size]), y[i:i + size])", "return v"),
+    ],
+    ids=["growing", "windows", "columns", "said", "named", "in place"],
+)
+def test_other_slices_are_quiet(tmp_path, loop, body, end):
+    assert reads_of_slices(tmp_path, loop, body, end) == []
+
+
+@pytest.mark.parametrize("kept", ["history.append(v)", "total.add_(v)", "print(v)", "deeper(v)"])
+def test_a_function_that_keeps_a_value_is_quiet(tmp_path, kept):
+    path = tmp_path / "train.py"
+    more = f"""
+    total = torch.zeros(())
+    def deeper(v):
+        history.append(v)
+    def keep(v):
+        {kept}
+        return v
+    """
+    loop = LOOP.format(start="pass", parts="x, y", body="v = keep(loss(model(x), y))", end="return v")
+    path.write_text("".join(map(textwrap.dedent, (START, more, loop))))
+    program = {"__name__": "train"}
+    exec(compile(path.read_text(), str(path), "exec"), program)
+    with capture_events() as events:
+        program["evaluate"](nn.Linear(4, 3), [(torch.randn(8, 4), torch.arange(8) % 3) for _ in range(4)])
+    assert not any(isinstance(event, LoopRead) and event.use == "read" for event in events)

@@ -5,6 +5,8 @@ from truestep.events import (
     BatchDrawn,
     ChoiceRead,
     Event,
+    FunctionCalled,
+    HandStepped,
     LoaderEnded,
     LoaderMet,
     LoaderStarted,
@@ -167,3 +169,32 @@ def test_a_figure_with_the_name_of_the_test_is_found_beside_one_of_a_validation(
     (finding,) = kept_by_name(named("test_acc", "val_acc"), named("test_acc", "val_acc", 0.6), times=0)
     assert finding.message == "the best weights are chosen by `test_acc`, and `val_acc` is not compared"
     assert finding.cost == "the figure is the best of many on these samples, and not that on new ones"
+
+
+OF_FUNCTIONS = """
+for epoch in range(9):
+    step(weights, x_train)
+    score = evaluate(weights, x_test)
+    if score > best:
+        best, kept = score, [one.clone() for one in weights]
+print(evaluate(kept, x_test))
+"""
+
+
+def by_test(tmp_path, *last):
+    path = tmp_path / "train.py"
+    path.write_text(OF_FUNCTIONS)
+    kept = WeightsKept(name="score", loss=False, greater=True, value=0.5, site=Site(str(path), 5))
+    called = FunctionCalled(model=1, tracked=False, grad=False, site=EVALUATED)
+    events = [HandStepped(site=CHOICE, moved=1, mixed=0), called, kept] * 3
+    return judge(ChosenWithoutValidation, [*MET, *events, *last, RunEnded(how="finished")])
+
+
+def test_copies_that_the_test_chose_and_judges_are_found(tmp_path):
+    (finding,) = by_test(tmp_path)
+    assert finding.primary.site.line == 5
+    assert [mark.site.line for mark in finding.related] == [7]
+
+
+def test_copies_without_an_evaluation_behind_the_last_step_are_quiet(tmp_path):
+    assert by_test(tmp_path, HandStepped(site=CHOICE, moved=1, mixed=0)) == []

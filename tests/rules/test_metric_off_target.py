@@ -2,7 +2,7 @@
 
 import pytest
 
-from truestep.events import LossComputed, ModelMet, ResultCompared, Site
+from truestep.events import LogitsRead, LossComputed, ModelMet, ResultCompared, Site
 from truestep.rules.metric_off_target import MetricOffTarget
 from truestep.testing import judge
 
@@ -38,6 +38,16 @@ def test_a_threshold_of_probabilities_is_found_for_logits_only():
     assert judge(MetricOffTarget, [MET, half]) == []
     assert judge(MetricOffTarget, [MET, LOGITS, LossComputed(kind="mse_loss"), half]) == []
     assert judge(MetricOffTarget, [MET, LOGITS, compared("threshold", target=(), outside=3)]) == []
+
+
+def test_a_threshold_of_probabilities_is_found_for_a_loss_that_squashes_by_hand():
+    half = compared("threshold", target=(), outside=60)
+    squashed, plain = LogitsRead(model=1, squashed=True), LogitsRead(model=1)
+    (finding,) = judge(MetricOffTarget, [MET, squashed, LossComputed(kind="mse_loss"), half])
+    assert finding.primary.site == COMPARED
+    assert judge(MetricOffTarget, [MET, plain, half]) == []
+    assert judge(MetricOffTarget, [MET, plain, squashed, half]) == []
+    assert judge(MetricOffTarget, [MET, LogitsRead(model=2, squashed=True), half]) == []
 
 
 def test_a_sound_comparison_is_quiet():

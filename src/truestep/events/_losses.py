@@ -244,6 +244,17 @@ class SquashedTwice(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogitsRead(Event):
+    """At a sampled backward, in the first ones of a model: the uses of its results in the loss were read."""
+
+    absent: ClassVar[str] = "no loss of results of a model that could be followed"
+    model: int
+    squashed: bool = False
+    """Whether all of them are those of logits: sigmoids, or the parts of their cross entropy."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MaskedScoresRead(Event):
     """At a sampled backward, in the first ones of a line: a softmax on the tape of the loss has scores with a mask."""
 

@@ -73,8 +73,10 @@ class ChosenWithoutValidation(Rule):
     Not reported if the best value has that name, too, if another branch keeps weights, if weights are loaded again
     where the figure is worse than the best one, and for training samples that are drawn for each step.
 
-    Without a part for choices, reports weights that are kept by a figure of samples with the name of the test, loaded
-    again after the loop, and evaluated by the same call on the same samples: the last figure is the best of many.
+    Without a part for choices, or with one that the training and the code behind it never read, reports weights that
+    are kept by a figure of samples with the name of the test, loaded again after the loop, and evaluated by the same
+    call on the same samples: the last figure is the best of many. Without modules, the call gets the copies that were
+    kept, and nothing else does.
 
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
@@ -108,7 +110,8 @@ class ChosenWithoutValidation(Rule):
     Known false alarms
     ------------------
     A program that sets a validation part aside for another program. Not reported: programs with two parts only that do
-    not evaluate the chosen weights again, or evaluate them on other samples as well, parts in a dict, and a choice by
+    not evaluate the chosen weights again, or evaluate them on other samples as well, or call the figure an upper bound,
+    a part for choices that the evaluation reads in another form, parts in a dict, and a choice by
     the loss of the training in a program without one of a validation. Of thresholds and the like: those that the
     program calls an oracle, an upper bound or the like, those that the same function also chooses by other samples,
     figures of another part of the test, choices in functions that get one part only, thresholds at a given level such
@@ -235,7 +238,7 @@ class ChosenWithoutValidation(Rule):
                 unit="choices",
             )
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
-        if event.how == "finished" and self._loaded == run.step and not self._drafts:
+        if event.how == "finished" and not self._drafts:
             self._by_test(kept, run)
         if event.how != "finished" or len(kept) != 1:
             return
@@ -265,7 +268,7 @@ class ChosenWithoutValidation(Rule):
         """Report weights that were chosen by the test and evaluated on the same samples at the end."""
         for site, choice in kept:
             chosen = None if site is None else _at(site)
-            if site is None or chosen is None:
+            if site is None or chosen is None or not (self._apart if chosen.given else self._loaded == run.step):
                 continue
             figure = chosen.figure
             ended = (figure.end_lineno or -1, figure.end_col_offset or -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truestep.events import Event, LossComputed, ResultCompared
+from truestep.events import Event, LogitsRead, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -85,7 +85,8 @@ class MetricOffTarget(Rule):
     samples, over a single output or over everything; the smallest scores, if the targets are among them more seldom
     than by chance; scores compared for equality with the numbers of classes; targets of other rows than the inputs, of
     a loss as well, if other calls have compared both tables row by row; and a threshold in the middle between 0 and 1
-    for the logits of a model that is trained with ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
+    for the logits of a model that is trained with ``binary_cross_entropy_with_logits``, or by a loss that squashes them
+    by hand wherever it reads them, if many lie outside of 0 to 1.
 
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
@@ -115,7 +116,8 @@ class MetricOffTarget(Rule):
 
     Known false alarms
     ------------------
-    A threshold of 0.5 on logits that was chosen for precision. Not reported: comparisons that are not in the function
+    A threshold of 0.5 on logits that was chosen for precision. Not reported: thresholds that the program computes or
+    searches, comparisons that are not in the function
     of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list,
     operations of libraries, and losses on copies of rows, as a DataLoader makes them.
 
@@ -130,7 +132,7 @@ class MetricOffTarget(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "calls"
-    watches = (ResultCompared, LossComputed)
+    watches = (ResultCompared, LossComputed, LogitsRead)
     needs = (ResultCompared,)
     explains = ("metric-misreported", "predictions-worse-than-chance")
     asks = "metrics compare like with like"
@@ -139,13 +141,18 @@ class MetricOffTarget(Rule):
         super().__init__()
         self._kinds: set[str] = set()
         """Losses of the training."""
+        self._logits: dict[int, bool] = {}
+        """Model to whether the loss squashes its results wherever it reads them."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case LossComputed(grad=True):
                 self._kinds.add(event.kind)
+            case LogitsRead():
+                self._logits[event.model] = event.squashed and self._logits.get(event.model, True)
             case ResultCompared(how="threshold"):
-                if event.outside >= _LEAST_OUTSIDE and self._kinds == {_LOGITS}:
+                squashed = self._kinds == {_LOGITS} or self._logits.get(event.model, False)
+                if event.outside >= _LEAST_OUTSIDE and squashed:
                     self._found(event, run, f"{event.outside} % of the results lie outside of 0 to 1")
             case ResultCompared(how=str(how)) if how in _OF_OTHERS:
                 return

@@ -44,9 +44,10 @@ class SumOverwritten(Rule):
     the loop, overwritten in each pass, never read in the loop, and divided, used as a divisor or differentiated
     behind it, if the loop made several calls in a row. Reports a single number that an evaluation makes of results
     and of a part of the batch that the model was not called on, if each pass overwrites it, the code behind the
-    loop reads it, and neither the loop nor a function that it calls keeps anything else. Reports the results of a
-    batch in the same way, if the code behind the loop compares them with the targets of that batch. Reports a sum
-    that is set to zero once, before the loop over the epochs, and divided in each epoch by the total of one.
+    loop reads it, and neither the loop nor a function that it calls keeps anything else. A batch is the value of the
+    loop, or its slice of a whole set, such as ``x[i:i + 128]``. Reports the results of a batch in the same way, if the
+    code behind the loop compares them with the targets of that batch. Reports a sum that is set to zero once, before
+    the loop over the epochs, and divided in each epoch by the total of one.
 
     Why it matters
     --------------
@@ -75,7 +76,8 @@ class SumOverwritten(Rule):
     ------------------
     A loss of the last step on purpose, in a variable that is set to zero before the loop. Not reported: variables that
     are read in the loop, assignments under a condition, loops with one pass, the last loss of a training loop, running
-    means, and the prediction or the picture of the last batch.
+    means, and the prediction or the picture of the last batch; also a figure that the program calls one of the last
+    batch, of a sample or an example, and growing parts or windows of a set.
 
     References
     ----------

@@ -20,7 +20,7 @@ from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
 from truestep.probes.evaluation.rows import Rows
-from truestep.probes.evaluation.scales import Scales
+from truestep.probes.evaluation.scales import Scales, is_written
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
 from truestep.probes.figures.function_ends import FunctionEnd, FunctionEnds
@@ -197,8 +197,9 @@ class Comparisons:
         tensor = self._scene.torch.Tensor
         site = Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
         if name in ("gt", "ge") and one.made.raw and type(target) is float and _MIDDLE[0] <= target <= _MIDDLE[1]:
-            outside = ((predicted < 0) | (predicted > 1)).float().mean().item()
-            self._tell("threshold", site, predicted, None, round(100 * outside))
+            if is_written(target, node, path):
+                outside = ((predicted < 0) | (predicted > 1)).float().mean().item()
+                self._tell("threshold", site, predicted, None, round(100 * outside))
             return
         if (
             name not in ("eq", "ne", "sub", "loss")

@@ -1,9 +1,10 @@
 """Find a metric of a loop that is the one of its last batch, since each pass overwrites it.
 
 The source shows the assignment: a value made of a model's result and of a part of the batch that is not given to the
-model, never read in the loop, and read behind it; or a result that is compared behind the loop with such a part. The
-program shows the rest, in a later pass: the value is a single number, or has the rows of the batch, the part of the
-batch is none, and the functions that are called keep nothing of the pass.
+model, never read in the loop, and read behind it; or a result that is compared behind the loop with such a part. A
+batch is the value of the loop, or rows of a whole set that follow each other: ``x[i:i + 128]``. The program shows the
+rest, in a later pass: the value is a single number, or has the rows of the batch, the part of the batch is none, and
+the functions that are called keep nothing of the pass.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 from truestep import source
 from truestep.events import Site
 from truestep.probes.context.local_variables import variables
-from truestep.probes.evaluation.loops import assignments, is_read, place_of
+from truestep.probes.evaluation.loops import assignments, is_read, place_of, rows_of
 from truestep.probes.forward.results import call_at
 from truestep.seams.code.functions import code_of
 
@@ -30,6 +31,11 @@ _LIBRARIES = frozenset({"torch", "numpy", "sklearn"})
 _SHOWN = re.compile(r"print|plot|show|draw|save|write|log|image|figure|zip|display|scatter|add_")
 """Names of functions that show the last batch."""
 _STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL"})
+_KEEPING = frozenset({"append", "appendleft", "extend", "insert", "setdefault", "update", "print", "write"})
+"""Names of functions and methods that keep or show a value."""
+_DEEPEST = 3
+_LAST = re.compile(r"last|final|batch|sample|example", re.IGNORECASE)
+"""Words of a program that means its last batch."""
 
 
 class LastPass(NamedTuple):
@@ -83,18 +89,30 @@ def last_pass(site: Site) -> LastPass | None:
         function = parents[function]
     called = _called(loop, call)
     sources = _Sources(loop, call)
-    statement = _metric(function, loop, sources)
+    behind = _behind(function, loop)
+    statement = _metric(behind, loop, sources)
     if called is None:
         return None
     if statement is None:
-        return _compared(function, loop, sources, site, called)
+        return _compared(behind, loop, sources, site, called)
     parts = frozenset(re.split(r"\W", one)[0] for one in sources.of(statement.value) - sources.given - {_RESULT})
     return LastPass(statement.targets[0].id, place_of(statement, site), parts, called)  # type: ignore[attr-defined]
 
 
-def _metric(function: ast.AST, loop: ast.For, sources: _Sources) -> ast.Assign | None:
+def _behind(function: ast.AST, loop: ast.For) -> list[ast.AST]:
+    """Return the nodes behind a loop, without those of functions that are defined there."""
+    end, found = loop.end_lineno or 0, []
+    nodes: list[ast.AST] = [function]
+    while nodes:
+        node = nodes.pop()
+        found += [node] if getattr(node, "lineno", 0) > end else []
+        apart = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not function
+        nodes += [] if apart else ast.iter_child_nodes(node)
+    return found
+
+
+def _metric(behind: list[ast.AST], loop: ast.For, sources: _Sources) -> ast.Assign | None:
     """Return the assignment of a value that compares the result with the rest of the batch, and is read behind it."""
-    end = loop.end_lineno or 0
     if not sources.given:
         return None
     for statement in assignments(loop.body):
@@ -102,24 +120,34 @@ def _metric(function: ast.AST, loop: ast.For, sources: _Sources) -> ast.Assign |
         made_of = sources.of(statement.value)
         if is_read(name, loop) or _RESULT not in made_of or not made_of - sources.given - {_RESULT}:
             continue
-        behind = [
-            one for one in source.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
-        ]
-        if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
+        uses = [one for one in behind if isinstance(one, ast.Name) and one.id == name]
+        first = min(uses, key=lambda one: (one.lineno, one.col_offset), default=None)
+        if first is not None and isinstance(first.ctx, ast.Load) and not _is_last(name, first, behind):
             return statement
     return None
 
 
+def _is_last(name: str, use: ast.Name, behind: list[ast.AST]) -> bool:
+    """Return True if a program says that a value is one of the last batch: by its name, or by texts beside its use."""
+    statements = [one for one in behind if isinstance(one, ast.stmt)]
+    around = [one for one in statements if one.lineno <= use.lineno <= (one.end_lineno or 0)]
+    texts = [
+        part.value
+        for one in around[-1:]
+        for part in ast.walk(one)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    return any(map(_LAST.search, (name, *texts)))
+
+
 def _compared(
-    function: ast.AST, loop: ast.For, sources: _Sources, site: Site, called: frozenset[tuple[str, ...]]
+    behind: list[ast.AST], loop: ast.For, sources: _Sources, site: Site, called: frozenset[tuple[str, ...]]
 ) -> LastPass | None:
     """Return the result of a pass that the code behind the loop compares with the targets of the same pass."""
     stored = _stored(loop)
     results = {name for name in stored if _RESULT in sources.of_name(name)}
     targets = {name: parts for name in stored if (parts := sources.of_name(name) - sources.given - {_RESULT})}
     targets = {name: parts for name, parts in targets.items() if name not in results}
-    end = loop.end_lineno or 0
-    behind = [one for one in source.walk(function) if getattr(one, "lineno", 0) > end]
     for node in sorted(
         (one for one in behind if isinstance(one, ast.expr)), key=lambda one: (one.lineno, one.col_offset)
     ):
@@ -178,6 +206,8 @@ class _Sources:
     def __init__(self, loop: ast.For, call: ast.Call) -> None:
         self._call = call
         self._known = {one.id: {one.id} for one in source.walk(loop.target) if isinstance(one, ast.Name)}
+        self._made = _stored(loop)
+        self._rows = rows_of(loop)
         self.given: set[str] = set()
         """Arguments of the model."""
         for one in ast.walk(ast.Module(loop.body, [])):
@@ -213,6 +243,10 @@ class _Sources:
         ):
             whole = self.of(node.value)
             return {f"{node.value.id}[{node.slice.value!r}]"} if whole == {node.value.id} else whole
+        if isinstance(node, ast.Subscript) and self._rows(node.slice):
+            names = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            if isinstance(node.value, ast.Name | ast.Attribute) and names and names.isdisjoint(self._made):
+                return {ast.unparse(node)}
         return set().union(*(self.of(one) for one in ast.iter_child_nodes(node)))
 
 
@@ -260,7 +294,16 @@ def _keeps_nothing(torch: Any, called: Any) -> bool:
         called = kind.forward
     if type(called) is BuiltinFunctionType:
         return issubclass(type(called.__self__), ModuleType | type | None)
-    return type(called) is FunctionType and (_is_library(called) or not _stores(code_of(called)))
+    return type(called) is FunctionType and not stores(called)
+
+
+def stores(function: FunctionType, deep: int = _DEEPEST) -> bool:
+    """Return True if a function may keep something of its call, or one that it calls by a global name."""
+    if _is_library(function):
+        return False
+    code, known = code_of(function), function.__globals__
+    inner = [known.get(name) for name in code.co_names] if deep else []
+    return _stores(code) or any(stores(one, deep - 1) for one in inner if type(one) is FunctionType)
 
 
 def _is_library(made: Any) -> bool:
@@ -269,10 +312,16 @@ def _is_library(made: Any) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _stores(code: CodeType) -> bool:
-    """Return True if a function writes to anything but its local variables."""
+    """Return True if a function writes to anything but its local variables, or may keep or show a value."""
+    if not _KEEPING.isdisjoint(code.co_names) or any(map(_in_place, code.co_names)):
+        return True
     free = code.co_freevars
     instructions = dis.get_instructions(code)
     return any(one.opname in _STORES or (one.opname == "STORE_DEREF" and one.argval in free) for one in instructions)
+
+
+def _in_place(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
 
 
 def _is_number(torch: Any, value: Any) -> bool:
@@ -290,6 +339,8 @@ def _collects(loop: ast.For) -> bool:
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 return True
             case ast.Expr(value=inner) if not isinstance(inner, ast.Constant):
+                return True
+            case ast.Call(func=ast.Attribute(attr=name)) if _in_place(name):
                 return True
     return False
 

@@ -1,4 +1,4 @@
-"""Find a sum over a loop that is not the sum of that loop.
+"""Find a sum over a loop that is not the sum of that loop, and the rows of a set that a loop takes in each pass.
 
 It is written with ``=`` for ``+=``, so that only the last pass remains in it, or is not set to zero before each run of
 the loop.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from truestep import source
@@ -18,6 +18,9 @@ from truestep.probes.forward.results import call_at
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _EMPTY = frozenset({"zeros", "tensor", "zeros_like"})
+_WITH_STEP = 3
+"""Arguments of a range with a step."""
+_SPLITS = frozenset({"split", "chunk", "tensor_split", "array_split"})
 _LENGTHS = frozenset({"len", "size", "shape", "numel"})
 
 
@@ -223,3 +226,48 @@ def _is_total(node: ast.expr, outer: ast.AST, inside: set[ast.AST]) -> bool:
         if not resets:
             return False
     return True
+
+
+# --- batches of a loop -------------------------------------------------------------------------------------------
+
+
+def rows_of(loop: ast.For) -> Callable[[ast.expr], bool]:
+    """Return a function that tells whether an index selects the next batch of a whole set in each pass of a loop."""
+    target, items = loop.target, loop.iter
+    if isinstance(items, ast.Call) and isinstance(items.func, ast.Name) and items.func.id == "enumerate":
+        target = target.elts[-1] if isinstance(target, ast.Tuple) and target.elts else target
+        items = items.args[0] if items.args else items
+    if not isinstance(target, ast.Name) or not isinstance(items, ast.Call):
+        return lambda index: False
+    name, called = target.id, items.func
+    if isinstance(called, ast.Attribute) and called.attr in _SPLITS:
+        return lambda index: isinstance(index, ast.Name) and index.id == name
+    if not (isinstance(called, ast.Name) and called.id == "range"):
+        return lambda index: False
+    step = ast.unparse(items.args[2]) if len(items.args) == _WITH_STEP else ""
+    return lambda index: isinstance(index, ast.Slice) and index.step is None and _is_next(index, name, step)
+
+
+def _is_next(index: ast.Slice, name: str, step: str) -> bool:
+    """Return True for ``i:i + step``; without a step of the range, for ``i * size:(i + 1) * size``."""
+    lower, upper = index.lower, index.upper
+    if isinstance(upper, ast.Call) and isinstance(upper.func, ast.Name) and upper.func.id == "min":
+        upper = next((one for one in upper.args if isinstance(one, ast.BinOp)), None)
+    if lower is None or not isinstance(upper, ast.BinOp):
+        return False
+    if step:
+        size = ast.parse(step, mode="eval").body
+        return ast.unparse(lower) == name and ast.unparse(upper) in _both(ast.Name(name), ast.Add(), size)
+    if not isinstance(lower, ast.BinOp):
+        return False
+    after = ast.BinOp(ast.Name(name), ast.Add(), ast.Constant(1))
+    return any(
+        ast.unparse(lower) in _both(ast.Name(name), ast.Mult(), size)
+        and ast.unparse(upper) in (*_both(after, ast.Mult(), size), *_both(lower, ast.Add(), size))
+        for size in (lower.left, lower.right)
+    )
+
+
+def _both(one: ast.expr, operator: ast.operator, other: ast.expr) -> tuple[str, str]:
+    """Return the source of an operation on two operands, in both orders."""
+    return ast.unparse(ast.BinOp(one, operator, other)), ast.unparse(ast.BinOp(other, operator, one))

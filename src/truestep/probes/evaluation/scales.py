@@ -1,10 +1,12 @@
-"""Predictions and targets of an evaluation next to the targets of the training: their scale, and their padding."""
+"""Scales of an evaluation: predictions and targets next to the targets of the training, padding, and thresholds."""
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
+from truestep import source
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.evaluation.values import Made
@@ -23,6 +25,11 @@ _LEAST_PADDING = 10
 _BINARY = 2
 _ON_PURPOSE = re.compile(r"bias|drift|calib|offset|shift|balance|conserv")
 """Figures that are the size of a mean difference."""
+
+
+_HALF = 0.5
+_THRESHOLD = re.compile(r"thr|cut")
+"""Names of thresholds."""
 
 
 class Scales:
@@ -95,6 +102,49 @@ def cancels(pair: tuple[Any, Any] | None, torch: Any, line: str) -> bool:
     if pair is None or not isinstance(pair[1], torch.Tensor) or len(pair[1].unique()) <= _BINARY:
         return False
     return _ON_PURPOSE.search(line.lower()) is None
+
+
+def is_written(threshold: float, node: ast.expr, path: str) -> bool:
+    """Return True if the source of a comparison has its threshold as a number, and no search or computation makes it.
+
+    A variable must have this number as its only value, or as its default; an attribute, such as one of a
+    configuration, must be called a threshold and be 0.5.
+    """
+    tree = source.parsed(path)
+    sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else getattr(node, "args", ())
+    for side in sides:
+        match side:
+            case ast.Constant(value=float() as value) if value == threshold:
+                return True
+            case ast.Name(id=name) if tree is not None and _values_of(name, tree) == {threshold}:
+                return True
+            case ast.Attribute(attr=name) if threshold == _HALF and _THRESHOLD.search(name.lower()):
+                return True
+    return False
+
+
+def _values_of(name: str, tree: ast.Module) -> set[float | None]:
+    """Return the numbers that a file assigns to a variable or gives as its default; None for any other value."""
+    found: set[float | None] = set()
+    stores = 0
+    for node in source.walk(tree):
+        match node:
+            case ast.Name(id=known, ctx=ast.Store()) if known == name:
+                stores += 1
+            case ast.Assign(targets=[ast.Name(id=known)], value=value) if known == name:
+                found.add(_number(value))
+                stores -= 1
+            case ast.arguments(posonlyargs=first, args=args, defaults=defaults, kwonlyargs=more, kw_defaults=others):
+                places = [*first, *args]
+                given = [*[None] * (len(places) - len(defaults)), *defaults, *others]
+                found |= {_number(value) for one, value in zip([*places, *more], given, strict=True) if one.arg == name}
+            case ast.keyword(arg=known, value=value) if known == name:
+                found.add(_number(value))
+    return found | ({None} if stores else set())
+
+
+def _number(node: ast.expr | None) -> float | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is float else None
 
 
 def _differ(one: tuple[float, float], two: tuple[float, float]) -> bool:

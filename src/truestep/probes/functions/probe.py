@@ -13,11 +13,10 @@ from contextlib import ExitStack
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from truestep.events import FunctionCalled, FunctionMet, LoopRead, Site
+from truestep.events import FunctionCalled, FunctionMet, Site
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import key_of
 from truestep.probes.copies.call import Call
-from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inputs.reads import READS_ASIDE, Inputs
 from truestep.probes.forward.results import Use, given_at, use_of
 from truestep.probes.functions.as_module import as_module
@@ -26,6 +25,7 @@ from truestep.probes.functions.candidates import Candidate, arguments_of, operat
 from truestep.probes.functions.choices import Choices
 from truestep.probes.functions.drops import Drops, on_purpose
 from truestep.probes.functions.leaves import around, has_leaves, leaves_of
+from truestep.probes.functions.passes import Passes
 from truestep.probes.functions.watchers import compiled_frames, watches
 from truestep.seams.backward import engine_state
 from truestep.seams.code.functions import code_of, observe
@@ -87,6 +87,7 @@ class FunctionProbe(Probe):
         """Line of an evaluation to the number of its calls that are still read outside of sampled steps."""
         self._calls: dict[Site | None, int] = {}
         """Line of an evaluation to the number of its calls."""
+        self._passes = Passes(scene)
         self._drops = Drops(scene)
         self.drops: Drops | None = None
         """Follows dropout in the call of a model that is under way, without gradients."""
@@ -345,10 +346,8 @@ class FunctionProbe(Probe):
         if sampled or (drops is not None and not drops.changes(dropout, module, frame)):
             dropout = None
         use = Use() if site is None else use_of(site)
-        if calls == 1 and site is not None:
-            loop = loop_around(site)
-            if loop is not None:
-                scene.emit(LoopRead(model=model.number, site=site, **loop._asdict()))
+        if calls and site is not None:
+            self._passes.returned(model.number, site, user, own, calls)
         if tracked:
             self._choices.trained(user)
         else:

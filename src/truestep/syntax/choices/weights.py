@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from truestep.syntax.choices.nodes import calls_in, given_to, last_name, names_of, pairs_of, stored_in
-from truestep.syntax.choices.words import FOR_CHOICE, OTHER, TEST, words_of
+from truestep.syntax.choices.nodes import calls_in, given_to, last_name, names_of, pairs_of, stored_in, texts_of
+from truestep.syntax.choices.words import FOR_CHOICE, OPEN, OTHER, TEST, words_of
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _KEEPING = frozenset({"state_dict", "save", "deepcopy"})
+_COPYING = frozenset({"clone", "deepcopy"})
+"""Functions and methods that copy plain tensors."""
 _SHOWING = frozenset({
     "add_scalar", "append", "debug", "float", "format", "info", "item", "join", "log", "max", "min", "print", "round",
     "save", "step", "write",
@@ -20,7 +22,9 @@ _SHOWING = frozenset({
 _TESTS = frozenset({"test", "testset", "testloader"})
 _OF_SAMPLES = frozenset({
     "x", "y", "data", "dataset", "dl", "ds", "features", "images", "inputs", "labels", "loader", "set", "targets",
+    "cand", "candidates", "items", "pairs", "idx", "index", "indices", "rows", "mask",
 })  # fmt: skip
+_APART = OTHER - {"train", "training", "tr", "trn"}
 _BEST = frozenset({"best", "max", "min", "highest", "lowest"})
 
 
@@ -32,16 +36,18 @@ class WeightsByTest(NamedTuple):
         by: the samples, such as "test_loader".
         branch: the comparison with the best figure so far.
         figure: the call that evaluates the chosen weights on the same samples.
+        given: True if this call gets the chosen weights, plain tensors, and nothing loads them.
     """
 
     name: str
     by: str
     branch: ast.expr
     figure: ast.Call
+    given: bool = False
 
 
 def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
-    """Return the choices of weights by the test, in a file without a part for choices.
+    """Return the choices of weights by the test, in a file without a part for choices, or one that nothing evaluates.
 
     >>> text = '''
     ... for epoch in range(9):
@@ -57,17 +63,36 @@ def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
     >>> weights_by_test(ast.parse(text.replace("acc = evaluate(net, x_test)", "acc = evaluate(net, x_dev)")))
     []
     """
-    if not any(words_of(one) & TEST for one in names_of(tree)) or _has_part_for_choice(tree):
+    if not any(words_of(one) & TEST for one in names_of(tree)):
         return []
     found: list[WeightsByTest] = []
+    has_part = _has_part_for_choice(tree)
     for scope in ast.walk(tree):
         body = scope.body if isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) else []
         for block in _blocks(body):
-            found += _chosen(block)
+            found += _chosen(block, tree if has_part else None)
     return found
 
 
-def _has_part_for_choice(tree: ast.Module) -> bool:
+def _is_set_aside(statements: list[ast.stmt], tree: ast.Module) -> bool:
+    """Return True if the part for choices is made, and neither statements nor the functions that they call read it."""
+    functions = {one: one.name for one in ast.walk(tree) if isinstance(one, _INNER) and not isinstance(one, ast.Lambda)}
+    methods = {one for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
+    waiting: list[ast.AST] = list(statements)
+    reached: set[ast.AST] = set()
+    while waiting:
+        node = waiting.pop()
+        if _has_part_for_choice(node):
+            return False
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        found = {one for one, name in functions.items() if name in (attributes if one in methods else names)} - reached
+        reached |= found
+        waiting += found
+    return True
+
+
+def _has_part_for_choice(tree: ast.AST) -> bool:
     """Return True if a call, a loop or an index has samples with the name of a validation."""
     for one in ast.walk(tree):
         if isinstance(one, ast.Call) and _name(one) not in _SHOWING:
@@ -90,20 +115,56 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
                 yield from _blocks(getattr(one, part, []))
 
 
-def _chosen(block: list[ast.stmt]) -> Iterator[WeightsByTest]:
+def _chosen(block: list[ast.stmt], tree: ast.Module | None) -> Iterator[WeightsByTest]:
+    """Yield the choices of the loops of a block; with a tree, it has a part for choices, which is to be set aside."""
     for at, loop in enumerate(block):
         if not isinstance(loop, _LOOPS):
             continue
-        for branch, figure in _branches(loop):
+        branches = list(_branches(loop))
+        for branch, figure in branches:
             made = _made(loop, figure, branch.lineno)
             samples = None if made is None else _samples(made)
             if made is None or samples is None:
                 continue
             later = block[at + 1 :]
             load = next((number for number, one in enumerate(later) if _loads(one, branch)), len(later))
-            call = next(_again(later[load:], made, samples), None)
-            if call is not None and not _are_bound(loop, later, samples) and not _are_others(later[load:], made):
-                yield WeightsByTest(figure, min(samples), branch.test, call)
+            given = load == len(later)
+            after = later if given else later[load:]
+            call = next(_again(after, made, samples), None)
+            if call is None or _are_bound(loop, later, samples) or _are_others(after, made):
+                continue
+            if given and not _is_only_use(call, later, _copies(branch)):
+                continue
+            if (tree is None and not given) or (len(branches) == 1 and _is_plain([loop, *later], tree)):
+                yield WeightsByTest(figure, min(samples), branch.test, call, given)
+
+
+def _is_plain(statements: list[ast.stmt], tree: ast.Module | None) -> bool:
+    """Return True if no part for choices is read, and the program does not call the figure an upper bound."""
+    texts = (text for one in statements for text in texts_of(one))
+    others = (words_of(name) & _APART for one in statements[1:] for name in names_of(one))
+    return not any(map(OPEN.search, texts)) and not any(others) and (tree is None or _is_set_aside(statements, tree))
+
+
+def _is_only_use(figure: ast.Call, statements: list[ast.stmt], kept: frozenset[str]) -> bool:
+    """Return True if a figure is computed with weights that were kept, and no other one is."""
+    uses = [call for one in statements for call in calls_in(one) if kept & _names_given(call)]
+    return figure in uses and all(one is figure or _name(one) in _SHOWING | {"dump"} for one in uses)
+
+
+def _copies(branch: ast.If) -> frozenset[str]:
+    """Return the variables that get copies of tensors in a branch."""
+    return frozenset(
+        name
+        for part in branch.body
+        for target, value in pairs_of(part)
+        if any(_name(call) in _COPYING for call in calls_in(value))
+        for name in stored_in(target)
+    )
+
+
+def _names_given(call: ast.Call) -> set[str]:
+    return {one.id for part in given_to(call) for one in ast.walk(part) if isinstance(one, ast.Name)}
 
 
 def _loads(statement: ast.stmt, branch: ast.If) -> bool:
@@ -166,7 +227,7 @@ def _branches(loop: ast.stmt) -> Iterator[tuple[ast.If, str]]:
         figures = [side for side in sides if isinstance(side, ast.Name) and side not in best]
         stored = {name for part in ast.walk(one) if isinstance(part, ast.stmt) for target, _ in pairs_of(part)
                   for name in stored_in(target)}  # fmt: skip
-        keeps = any(_name(call) in _KEEPING for part in one.body for call in calls_in(part))
+        keeps = any(_name(call) in _KEEPING | _COPYING for part in one.body for call in calls_in(part))
         if len(best) == len(figures) == 1 and keeps and best[0].id in stored:
             yield one, figures[0].id
 

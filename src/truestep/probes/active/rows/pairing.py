@@ -11,6 +11,7 @@ from truestep.probes.active.rows.calls import Calls, Made
 from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
 from truestep.probes.active.rows.orders import Order, compare, is_read
 from truestep.probes.active.rows.written import Written, given_for, targets_of
+from truestep.probes.backward.loss_terms.logits import Logits
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.copies.call import Call
@@ -45,6 +46,7 @@ class Pairing:
         self._aside: Any = aside
         self._batches = Batches(scene)
         self.calls = Calls(scene)
+        self._logits = Logits(scene)
         self._inside: list[tuple[Site | None, Any, int]] = []
         """Losses in the call under way: line, values of the targets, and rows."""
         self._unlike: set[_Key] = set()
@@ -107,13 +109,16 @@ class Pairing:
         return event is not None and not event.equal
 
     def differentiated(self, root: Any, site: Site | None, frame: FrameType | None) -> None:
-        """Handle a backward pass at a sampled step: the targets of losses that are written by hand.
+        """Handle a backward pass at a sampled step: uses of results, and targets of losses that are written by hand.
 
         Args:
             root: the operation that made the loss.
             site: line of the backward pass.
             frame: the frame that called it.
         """
+        self.calls.begin()
+        with self._aside(), self._scene.sampling.timed(None):
+            self._logits.look(root, [(made.model, made.nodes) for made in self.calls.kept], site)
         if root is None or not self._batches.any() or all(made.located is None for made in self.calls.kept):
             return
         found = []
