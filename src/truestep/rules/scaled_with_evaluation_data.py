@@ -22,6 +22,14 @@ _HOW = {
     "range": "the range 0 to 1",
     "centred": "a mean of 0, as in training",
 }
+_STATISTICS = {
+    "standard": "means and deviations",
+    "sample": "means and deviations",
+    "centred": "means",
+    "robust": "medians and quartiles",
+    "range": "minima and maxima",
+    "symmetric": "minima and maxima",
+}
 
 
 class ScaledWithEvaluationData(Rule):
@@ -102,9 +110,12 @@ class ScaledWithEvaluationData(Rule):
         super().__init__()
         self._tables: dict[tuple[str, int, int | None], ScalingRead] = {}
         """Name and rows of a table, and loader, to its latest event."""
+        self._fitted: list[ScalingRead] = []
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, ScalingRead):
+        if isinstance(event, ScalingRead) and event.fitted:
+            self._fitted.append(event)
+        elif isinstance(event, ScalingRead):
             self._tables[event.table, event.rows, event.loader] = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
@@ -120,9 +131,27 @@ class ScaledWithEvaluationData(Rule):
             elif one.kind == "joint" and not clean:
                 name = _name(one.whole, one, run) if one.whole else "both together"
                 self._found(one, "training and evaluation data are scaled with statistics of both", name, run)
+        for one in self._fitted if event.how == "finished" and not self._drafts else ():
+            if run.samples.is_seldom(one.site):
+                self._of_all(one, run)
         for model, training in run.samples.levels if not self._drafts else ():
             if not training:
                 self._compare(model, run)
+
+    def _of_all(self, one: ScalingRead, run: Progress) -> None:
+        """Report an evaluation on rows of a table with whose statistics the inputs of the training are scaled."""
+        draft = self.report(
+            one.made or one.site,
+            f"the inputs are scaled with {_STATISTICS[one.how]} of all rows of `{one.whole}`, with those of the evaluation",
+            run=run,
+            label=f"statistics of `{one.whole}`",
+            related=() if one.made is None or one.site is None else (Mark(one.site, "evaluated on rows of it"),),
+            help="take the statistics from the training part alone, and scale all parts with them",
+            cost=f"exact in {amount(one.features, 'feature')}, also of {one.rows:,} rows that only the evaluation reads",
+            unit="evaluations",
+            key=one.made or one.whole,
+        )
+        draft.total = len(self._fitted)
 
     def _compare(self, model: int, run: Progress) -> None:
         """Report calls of an evaluation on inputs that were scaled one by one, unlike those of the training."""
