@@ -14,6 +14,7 @@ from truestep.events import ScalingRead, Site
 from truestep.probes.active.fitted.measured import Measured, Places, shift
 from truestep.probes.active.fitted.spread import BOUNDED, HOW
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.results import use_of
 from truestep.probes.variables.arrays import Held, arrays, arrays_of, as_tensor, shape_of, version_of
 from truestep.probes.variables.origins import scope_of
 from truestep.seams.refs import Ref
@@ -36,12 +37,15 @@ _LEAST_COLUMNS = 2
 _LEAST_TRAINED = 64
 _LEAST_HITS = 20
 """Number of rows of the training to expect among those of an evaluation, if it were on the same rows."""
+_FEW_HITS = 0.1
+"""Largest part of these that are found: some rows can be equal."""
 _MANY = 4
 """Least number of columns whose statistics count even if those of the training are nearly the same."""
 _LEAST_SHIFT = 0.2
 _LEAST_BOUNDS = 3
 """Least number of minima and maxima that are not in the training."""
 _COMPUTES = re.compile(r"fit|mean|std|var|min|max|ptp|median|quantile|percentile|scale|norm|stat|z_?score", re.IGNORECASE)
+_WRITES = re.compile(r"\bto_csv\(|\bsavetxt\(|\bcsv\.(?:writer|DictWriter)\(|submission", re.IGNORECASE)
 _OF_TRAINING = re.compile(r"(?:^|[^a-z])(?:train|fit)|[Tt]rain")
 
 
@@ -52,6 +56,8 @@ class _Evaluation:
     model: int
     site: Site | None
     loader: int | None
+    written: bool = False
+    """Whether its results are written to a file, and nothing else is done with them: they have no targets."""
     rows: set[int] = field(default_factory=set)
     hits: int = 0
 
@@ -74,12 +80,13 @@ class _Fit:
 
     def joint(self) -> list[_Evaluation]:
         """Return the evaluations on rows of the table that the training does not read."""
-        least = _LEAST_HITS * self.measured.count
-        return [
-            one
-            for one in self.evaluations.values()
-            if not one.hits and len(one.rows) * len(self.rows) >= least and len(self.rows) >= _LEAST_TRAINED
-        ]
+        found = []
+        for one in self.evaluations.values():
+            expected = len(one.rows) * len(self.rows) / self.measured.count
+            apart = one.hits <= _FEW_HITS * expected and expected >= _LEAST_HITS
+            if apart and len(self.rows) >= _LEAST_TRAINED and not one.written:
+                found.append(one)
+        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -160,7 +167,7 @@ class FittedTogether:
                 if found is None:
                     fit.outside = True
                     continue
-                one = fit.evaluations.setdefault(key, _Evaluation(model, site, self._scene.loader))
+                one = fit.evaluations.setdefault(key, _Evaluation(model, site, key[1], _is_written(site, frames)))
                 one.rows |= set(found.rows.tolist())
                 one.hits = len(one.rows & fit.rows)
             if len(inputs.others) < _MOST_OTHERS:
@@ -320,6 +327,13 @@ class FittedTogether:
                     bounds += 1
         many = len(fit.columns) >= _MANY and (fit.how not in BOUNDED or bounds >= _LEAST_BOUNDS)
         return (len(fit.columns) if many or away >= _LEAST_SHIFT else 0), away
+
+
+def _is_written(site: Site | None, frames: list[FrameType]) -> bool:
+    """Return True if results are not compared or printed in their function, and the program writes files of rows."""
+    paths = {frame.f_code.co_filename for frame in frames}
+    writes = any(_WRITES.search(line) for path in paths for line in source.read(path).lines)
+    return writes and (site is None or not use_of(site).how)
 
 
 def _computed_at(frames: list[FrameType], name: str) -> Site | None:
