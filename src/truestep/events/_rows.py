@@ -261,8 +261,9 @@ class ScalingRead(Event):
     kind: str = ""
     """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
     how: str = ""
-    """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0; of fitted rows
-    also "sample" for deviations of a sample, "symmetric" for -1 to 1, "robust" for medians and quartiles."""
+    """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0; of
+    fitted rows also "sample" for deviations of a sample, "symmetric" for -1 to 1, "robust" for medians and
+    quartiles."""
     features: int = 0
     """Number of features with such values."""
     whole: str = ""

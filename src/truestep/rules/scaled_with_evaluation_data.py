@@ -48,6 +48,11 @@ class ScaledWithEvaluationData(Rule):
     too, if it has a multiple of the deviation, such as 2; and beside another evaluation that is scaled otherwise, if
     the training was scaled with statistics of some of its steps, such as those without faults.
 
+    Also reports an evaluation on rows, or windows, of a table or series that the program holds as it was measured, with
+    whose statistics the inputs are scaled: means and deviations, medians and quartiles, or minima and maxima of all of
+    its rows bring each input of the training and of the evaluation that was read back to one of its rows. The training
+    alone must have others: in four columns, or by 0.2 or more.
+
     Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
     calls of the training are on values that were scaled in one way: their levels have the same distance everywhere.
 
@@ -84,7 +89,9 @@ class ScaledWithEvaluationData(Rule):
     symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
     tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
     scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized
-    pictures.
+    pictures; ranges in a program that computes no minimum or maximum, and joint statistics of results without targets
+    that are written to a file. Of tables as measured, not reported: those beside an evaluation on rows that they do not
+    have, those with a name of the training, and values that are transformed before they are scaled.
 
     References
     ----------
@@ -142,12 +149,12 @@ class ScaledWithEvaluationData(Rule):
         """Report an evaluation on rows of a table with whose statistics the inputs of the training are scaled."""
         draft = self.report(
             one.made or one.site,
-            f"the inputs are scaled with {_STATISTICS[one.how]} of all rows of `{one.whole}`, with those of the evaluation",
+            f"the inputs are scaled with {_STATISTICS[one.how]} of all of `{one.whole}`, rows of the test included",
             run=run,
             label=f"statistics of `{one.whole}`",
             related=() if one.made is None or one.site is None else (Mark(one.site, "evaluated on rows of it"),),
             help="take the statistics from the training part alone, and scale all parts with them",
-            cost=f"exact in {amount(one.features, 'feature')}, also of {one.rows:,} rows that only the evaluation reads",
+            cost=f"exact in {amount(one.features, 'feature')}, over {one.rows:,} rows of the evaluation, too",
             unit="evaluations",
             key=one.made or one.whole,
         )

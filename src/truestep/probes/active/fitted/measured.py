@@ -131,7 +131,9 @@ class Measured:
     def _columns(self, matched: Any) -> tuple[int, ...]:
         """Return the columns with all of their values."""
         if self.window:
-            by_step = matched.reshape(-1, self.window).all(1) if self._turned else matched.reshape(self.window, -1).all(0)
+            by_step = (
+                matched.reshape(-1, self.window).all(1) if self._turned else matched.reshape(self.window, -1).all(0)
+            )
             matched = by_step
         return tuple(matched.nonzero().flatten().tolist())
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from truestep import source
 from truestep.events import ScalingRead, Site
 from truestep.probes.active.fitted.measured import Measured, Places, shift
+from truestep.probes.active.fitted.signs import computed_at, computes_ranges, is_written
 from truestep.probes.active.fitted.spread import BOUNDED, HOW
 from truestep.probes.context.scene import Scene
-from truestep.probes.forward.results import use_of
+from truestep.probes.copies.objects import Refused
 from truestep.probes.variables.arrays import Held, arrays, arrays_of, as_tensor, shape_of, version_of
-from truestep.probes.variables.origins import scope_of
-from truestep.seams.refs import Ref
 
 _MOST_BATCHES = 24
 _MOST_ROWS = 256
-_MOST_WIDE = 4096
+_MOST_WIDE = 1024
+_MOST_NUMBERS = 1 << 16
+"""Most numbers that are read of a batch."""
 _MOST_CELLS = 1 << 21
 _MOST_TRIED = 24
 _MOST_LOOKS = 24
 """Calls of a line that are looked up, of each loader."""
 _MOST_OTHERS = 256
-_MOST_KNOWN = 256
 _MOST_FITS = 4
 _FEW = 8
 _LEAST_ROWS = 30
@@ -44,8 +43,6 @@ _MANY = 4
 _LEAST_SHIFT = 0.2
 _LEAST_BOUNDS = 3
 """Least number of minima and maxima that are not in the training."""
-_COMPUTES = re.compile(r"fit|mean|std|var|min|max|ptp|median|quantile|percentile|scale|norm|stat|z_?score", re.IGNORECASE)
-_WRITES = re.compile(r"\bto_csv\(|\bsavetxt\(|\bcsv\.(?:writer|DictWriter)\(|submission", re.IGNORECASE)
 _OF_TRAINING = re.compile(r"(?:^|[^a-z])(?:train|fit)|[Tt]rain")
 
 
@@ -118,22 +115,20 @@ class FittedTogether:
         """Shape of a sample to the inputs."""
         self._ended: list[_Fit] = []
         """Those of optimizers before the current ones."""
-        self._known: dict[tuple[Any, ...], tuple[Ref, Any, Measured]] = {}
 
     def trained(self, given: tuple[Any, ...]) -> None:
         """Handle a call of training, at a sampled step."""
         scene = self._scene
         if scene.numbers.count("optimizer") != self._optimizers:
             self._optimizers = scene.numbers.count("optimizer")
-            self._ended += [one for inputs in self._inputs.values() for one in inputs.fits if one.joint()][:_MOST_FITS]
-            self._inputs.clear()
+            self._end()
         rows = self._rows(given)
         if rows is None:
             return
         with self._aside(), scene.sampling.timed(None):
             inputs = self._inputs.setdefault(tuple(rows.shape[1:]), _Inputs())
             if len(inputs.trained) < _MOST_BATCHES:
-                inputs.trained.append(rows[:_MOST_ROWS].float().clone())
+                inputs.trained.append(rows.float().clone())
 
     def evaluated(
         self, model: int, site: Site | None, frames: list[FrameType], given: tuple[Any, ...], data: Callable[[], Any]
@@ -156,7 +151,7 @@ class FittedTogether:
             if first in inputs.sums or len(inputs.sums) >= _MOST_OTHERS * _FEW:
                 return
             inputs.sums.add(first)
-            rows = rows[:_MOST_ROWS].float().clone()
+            rows = rows.float().clone()
             key = site, self._scene.loader
             inputs.looks[key] = inputs.looks.get(key, 0) + 1
             if inputs.looks[key] <= _MOST_LOOKS:
@@ -167,7 +162,7 @@ class FittedTogether:
                 if found is None:
                     fit.outside = True
                     continue
-                one = fit.evaluations.setdefault(key, _Evaluation(model, site, key[1], _is_written(site, frames)))
+                one = fit.evaluations.setdefault(key, _Evaluation(model, site, key[1], is_written(site, frames)))
                 one.rows |= set(found.rows.tolist())
                 one.hits = len(one.rows & fit.rows)
             if len(inputs.others) < _MOST_OTHERS:
@@ -175,37 +170,49 @@ class FittedTogether:
 
     def last(self) -> Iterator[ScalingRead]:
         """Yield the scalings that evaluations and the training share."""
+        found: list[ScalingRead] = []
+        with contextlib.suppress(Refused), self._aside():
+            self._end()
+            found = [one for fit in self._ended for one in self._events(fit)]
+        yield from found
+
+    def _end(self) -> None:
+        """Handle the end of a training."""
         for inputs in self._inputs.values():
             for fit in inputs.fits:
                 self._read_training(fit, inputs)
             if not any(fit.outside for fit in inputs.fits):
-                self._ended += inputs.fits
-        for fit in self._ended:
-            features, away = self._worth(fit)
-            for one in fit.joint() if features and not fit.outside else ():
-                yield ScalingRead(
-                    model=one.model,
-                    table=fit.name,
-                    rows=len(one.rows),
-                    kind="joint",
-                    how=fit.how,
-                    features=features,
-                    whole=fit.name,
-                    fitted=True,
-                    shift=away,
-                    loader=one.loader,
-                    site=one.site,
-                    made=fit.made,
-                )
+                self._ended += [one for one in inputs.fits if one.joint()][: _MOST_FITS - len(self._ended)]
+        self._inputs.clear()
+
+    def _events(self, fit: _Fit) -> Iterator[ScalingRead]:
+        features, away = self._worth(fit)
+        for one in fit.joint() if features else ():
+            yield ScalingRead(
+                model=one.model,
+                table=fit.name,
+                rows=len(one.rows),
+                kind="joint",
+                how=fit.how,
+                features=features,
+                whole=fit.name,
+                fitted=True,
+                shift=away,
+                loader=one.loader,
+                site=one.site,
+                made=fit.made,
+            )
 
     def _rows(self, given: tuple[Any, ...]) -> Any:
         """Return the first argument of a call, if it has rows or windows of numbers; else None."""
         torch = self._scene.torch
-        value = given[0] if given else None
+        value: Any = given[0] if given else None
         if type(value) is not torch.Tensor or value.requires_grad or value.dim() not in (2, 3) or not len(value):
             return None
         rows = as_tensor(self._scene, value) if value[0].numel() <= _MOST_WIDE else None
-        return rows if rows is not None and rows.is_floating_point() and rows[0].numel() >= _LEAST_COLUMNS else None
+        if rows is None or not rows.is_floating_point() or rows[0].numel() < _LEAST_COLUMNS:
+            return None
+        return rows[: min(_MOST_ROWS, _MOST_NUMBERS // rows[0].numel())]
 
     # --- tables -----------------------------------------------------------------------------------------------------
 
@@ -237,9 +244,9 @@ class FittedTogether:
         least = 1 if measured.window else _LEAST_COLUMNS
         for how in HOW:
             found = measured.places(inputs.trained[0].flatten(1), how, least)
-            if found is None:
+            if found is None or (how in BOUNDED and not computes_ranges(self._scene.sites.own_files())):
                 continue
-            fit = _Fit(one.name, measured, how, found.columns, _computed_at(frames, one.name))
+            fit = _Fit(one.name, measured, how, found.columns, computed_at(frames, one.name))
             self._read_training(fit, inputs)
             if fit.columns:
                 fit.outside = bool(_OF_TRAINING.search(one.name))
@@ -327,31 +334,3 @@ class FittedTogether:
                     bounds += 1
         many = len(fit.columns) >= _MANY and (fit.how not in BOUNDED or bounds >= _LEAST_BOUNDS)
         return (len(fit.columns) if many or away >= _LEAST_SHIFT else 0), away
-
-
-def _is_written(site: Site | None, frames: list[FrameType]) -> bool:
-    """Return True if results are not compared or printed in their function, and the program writes files of rows."""
-    paths = {frame.f_code.co_filename for frame in frames}
-    writes = any(_WRITES.search(line) for path in paths for line in source.read(path).lines)
-    return writes and (site is None or not use_of(site).how)
-
-
-def _computed_at(frames: list[FrameType], name: str) -> Site | None:
-    """Return the latest call that computes statistics of a whole array: one that it is an argument or the owner of."""
-    for frame in frames:
-        found = [node for node in scope_of(frame.f_code) for node in source.walk(node) if _computes(node, name)]
-        above = [node for node in found if node.lineno <= frame.f_lineno]
-        for node in sorted(above or found, key=lambda one: (one.lineno, one.col_offset))[:1]:
-            return Site(frame.f_code.co_filename, node.lineno, node.col_offset, node.end_lineno or -1, node.end_col_offset or -1)
-    return None
-
-
-def _computes(node: ast.AST, name: str) -> Any:
-    if not isinstance(node, ast.Call):
-        return False
-    func = node.func
-    called = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if not _COMPUTES.search(called):
-        return False
-    owner = [func.value] if isinstance(func, ast.Attribute) else []
-    return any(isinstance(one, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(one) == name for one in (*owner, *node.args))
