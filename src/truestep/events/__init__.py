@@ -174,6 +174,7 @@ from truestep.events._rows import (
     ScalingRead,
     SelectionsShared,
     StoredCompared,
+    WindowsShared,
 )
 from truestep.events._steps import (
     GradientScaleRead,
@@ -350,4 +351,5 @@ __all__ = [
     "WeightsKept",
     "WeightsRead",
     "WindowMeasured",
+    "WindowsShared",
 ]

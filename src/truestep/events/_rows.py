@@ -286,6 +286,29 @@ class ScalingRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WindowsShared(Event):
+    """Windows of an evaluation, whose targets are the next steps, were compared with those of the training."""
+
+    absent: ClassVar[str] = "no evaluation on windows of a series with their next steps as targets"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the table with the windows of the evaluation."""
+    trained: str
+    """Name of that with the windows of the training."""
+    samples: int
+    shared: int
+    """Windows that are continued by a window of the training, one step later: it ends with their target."""
+    expected: float
+    """Number of these to expect if each window is continued by one of the training."""
+    loader: int | None = None
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that stores the windows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelectionsShared(Event):
     """Masks or indices that variables hold, of two of a training, a validation and a test, have rows in common."""
 

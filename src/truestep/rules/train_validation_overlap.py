@@ -18,6 +18,7 @@ from truestep.events import (
     SamplesShared,
     SelectionsShared,
     Site,
+    WindowsShared,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
@@ -28,8 +29,10 @@ from truestep.rules._shared_rows import (
     LEAST_SAMPLES,
     LEAST_WHOLE,
     LEAST_WHOLE_SHARE,
+    continued,
     has_copies,
     is_clean,
+    is_continued,
     is_loaded_again,
     is_mixed,
     is_shared,
@@ -71,9 +74,13 @@ class TrainValidationOverlap(Rule):
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
     variables of the program hold, also as windows of a sequence. If many rows of the table of the training are equal,
     as in a class that was repeated before the split, compares rows of four or more columns of measured numbers by
-    value, and reports an evaluation if at least a twentieth of them were trained on. Also reports an evaluation on
+    value, and reports an evaluation if at least a twentieth of them were trained on; of any numbers, if a table of
+    different rows has them all: they are rows that were drawn several times. Also reports an evaluation on
     training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
     such a table may have all rows of the training, as features that are computed from the same rows twice.
+
+    Of windows of a series whose targets are the next steps, reports an evaluation if half of its windows go on in a
+    window of the training, one step later: this window has the target, behind the same steps.
 
     In the first backward pass of each line, compares the masks and the indices that variables, attributes, dicts and
     tuples hold under names such as ``val_mask`` and ``test_idx``. Reports a test with at least a tenth of its rows, but
@@ -123,7 +130,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread, SelectionsShared,
+        RowsUnread, SelectionsShared, WindowsShared,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -146,6 +153,7 @@ class TrainValidationOverlap(Rule):
         self._stepped = False
         self._skipped = ""
         self._selections: list[SelectionsShared] = []
+        self._windows: list[WindowsShared] = []
         self._modules = False
         """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
@@ -169,6 +177,8 @@ class TrainValidationOverlap(Rule):
         match event:
             case SelectionsShared():
                 self._selections.append(event)
+            case WindowsShared():
+                self._windows.append(event)
             case SamplesShared():
                 if event.loader not in self._compared and (made := _made(event.loader, run)) is not None:
                     self._folds.setdefault(made, []).append(event)
@@ -214,6 +224,9 @@ class TrainValidationOverlap(Rule):
             same = is_the_training(shared, run) and loader not in self._trained | self._leaking.keys()
             if same and (clean or is_loaded_again(shared, run)):
                 self._found(loader, shared, run)
+        for window in self._windows if not self._drafts else ():
+            if is_continued(window, self._windows) and run.samples.is_seldom(window.site):
+                self.report(run=run, **continued(window, run))
         if clean:
             return
         if not self._drafts:

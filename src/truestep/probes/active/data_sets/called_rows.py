@@ -19,6 +19,7 @@ from truestep.probes.active.fitted.together import FittedTogether
 from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
+from truestep.probes.active.series.overlaps import WindowOverlaps
 from truestep.probes.active.series.scalings import SeriesScalings
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.call import Call
@@ -48,6 +49,7 @@ class CalledRows:
         self._scalings = Scalings(scene, aside)
         self._series = SeriesScalings(scene, aside)
         self._fitted = FittedTogether(scene, aside)
+        self._overlaps = WindowOverlaps(scene, aside)
 
     def read(self, model: int, site: Site | None, call: Call, frame: FrameType, result: Any, *, tracked: bool) -> None:
         """Read the rows of a call.
@@ -71,7 +73,9 @@ class CalledRows:
             made.found = self.rows.training(model, site, frame, given, before)
             if before is None and made.found:
                 self._batch.read(model, made.found[0].places, made.found[0].form[0])
-            self._scalings.trained(made.found or self.rows.of_data_set(given, self._data.latest()))
+            found = made.found or self.rows.of_data_set(given, self._data.latest())
+            self._scalings.trained(found)
+            self._overlaps.trained(found)
             self._series.trained(frame, given, self._data.latest)
             self._fitted.trained(given)
             self._stored.look(made.found, self._data.latest(), frame, site)
@@ -81,6 +85,7 @@ class CalledRows:
             if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
                 found = [*found, *self.rows.of_data_set(given, self._data.latest())]
             self._scalings.evaluated(model, site, frames, found)
+            self._overlaps.evaluated(model, site, frames, found, given[0], self._data.latest)
             self._copied.evaluated(self._data.latest(), frames, site)
             self._series.evaluated(model, site, frames, given, self._data.latest)
             self._fitted.evaluated(model, site, frames, given, self._data.latest)
@@ -103,3 +108,4 @@ class CalledRows:
         for name, site in self.rows.parts.unused().items():
             yield PartUnused(name=name, site=site)
         yield from self._fitted.last()
+        yield from self._overlaps.last()
