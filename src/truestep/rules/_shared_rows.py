@@ -133,18 +133,20 @@ def is_continued(one: WindowsShared, others: list[WindowsShared]) -> bool:
 
 def continued(one: WindowsShared, run: Progress) -> dict[str, Any]:
     """Return the report of an evaluation on windows whose targets are in windows of the training."""
-    table = one.table if not one.table.startswith("dataset.") or one.loader is None else run.loader_name(one.loader)
+    loader = run.loaders.get(one.loader) if one.loader is not None else None
+    table = one.table if one.loader is None else run.loader_name(one.loader)
+    made = one.made if loader is None else loader.site
     share = min(1.0, one.shared / one.expected)
     return {
-        "site": one.made or one.site,
+        "site": made or one.site,
         "message": f" {share:.0%} of the targets of `{table}` are in windows of the training, after the same steps",
         "label": "overlapping windows of one series in both parts",
-        "related": () if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
+        "related": () if made is None or one.site is None else (Mark(one.site, "the evaluation"),),
         "cost": f"{one.shared:,} of {one.samples:,} windows go on in a window of the training steps that were read",
         "help": "split the series by time, and cut the windows of each part after that",
         "confidence": Confidence.MEDIUM,
         "unit": "evaluations",
-        "key": ("windows", one.made or one.site),
+        "key": ("windows", made or one.site),
     }
 
 

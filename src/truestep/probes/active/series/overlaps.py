@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
@@ -12,11 +13,13 @@ from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.names import stored_at
 from truestep.probes.active.rows.tables import Table, keys_of
 from truestep.probes.context.scene import Scene
-from truestep.probes.variables.arrays import Held, arrays, arrays_of, as_tensor, shape_of
+from truestep.probes.variables.arrays import Held, arrays, arrays_of, as_tensor, named, shape_of
+from truestep.probes.variables.origins import stored_by
 
 _LEAST_STEPS = 5
 _MOST_LOOKS = 24
 """Calls of a line that are looked up, of each loader."""
+_MOST_PARTS = 64
 _MOST_PAIRS = 256
 _LEAST_PAIRS = 20
 _SAME = 0.95
@@ -45,6 +48,7 @@ class _Evaluated:
     name: str
     trained: str
     made: Site | None
+    of_loader: bool
     looks: int = 0
     samples: int = 0
     shared: int = 0
@@ -65,7 +69,8 @@ class WindowOverlaps:
         self._optimizers = 0
         self._trained: dict[tuple[Any, ...], _Trained] = {}
         """Form of the rows to those of the training of the current optimizers."""
-        self._evaluated: dict[tuple[Site | None, int | None], _Evaluated] = {}
+        self._evaluated: dict[tuple[Site | None, int | None, int, int], _Evaluated] = {}
+        """Line, loader, id of the table and number of rows to the windows: one line can evaluate several parts."""
 
     def trained(self, found: list[Found]) -> None:
         """Handle a call of training with rows in tables."""
@@ -103,9 +108,13 @@ class WindowOverlaps:
         """
         found = [one for one in found if _has_steps(one)]
         seen = self._trained.get(found[0].form) if found else None
-        key = site, self._scene.loader
+        if seen is None or seen.ahead is False:
+            return
+        larger = [one for one in found if one.table.rows > len(one.keys)]
+        least = min(larger or found, key=lambda one: one.table.rows)
+        key = site, self._scene.loader, id(least.table.ref()), len(least.keys)
         known = self._evaluated.get(key)
-        if seen is None or seen.ahead is False or (known is not None and known.looks >= _MOST_LOOKS):
+        if len(self._evaluated) >= _MOST_PARTS if known is None else known.looks >= _MOST_LOOKS:
             return
         with self._aside(), self._scene.sampling.timed(None):
             whole, rows = as_tensor(self._scene, seen.table.ref()), as_tensor(self._scene, given)
@@ -115,16 +124,14 @@ class WindowOverlaps:
                 seen.ahead = self._is_ahead(whole, [*arrays_of(self._scene, data()), *arrays(self._scene, frames)])
             if not seen.ahead:
                 return
-            least = min(found, key=lambda one: one.table.rows)
             if known is None:
-                made = stored_at(frames, least.name)
-                known = self._evaluated[key] = _Evaluated(model, least.name, seen.name, made)
+                known = self._evaluated[key] = self._named(model, frames, given, least, seen)
             known.looks += 1
             self._compare(seen, whole, rows, known)
 
     def last(self) -> Iterator[WindowsShared]:
         """Yield the evaluations on windows, next to those of the training."""
-        for (site, loader), one in self._evaluated.items():
+        for (site, loader, _, _), one in self._evaluated.items():
             yield WindowsShared(
                 model=one.model,
                 table=one.name,
@@ -132,10 +139,19 @@ class WindowOverlaps:
                 samples=one.samples,
                 shared=one.shared,
                 expected=one.expected,
-                loader=loader,
+                loader=loader if one.of_loader else None,
                 site=site,
                 made=one.made,
             )
+
+    def _named(self, model: int, frames: list[FrameType], given: Any, least: Found, seen: _Trained) -> _Evaluated:
+        """Return the windows of a call, by the name of its argument, or of what a loop takes its batches from."""
+        for name in named(self._scene, frames, given):
+            for frame in frames:
+                if isinstance(stored_by(frame, name), ast.Assign):
+                    return _Evaluated(model, name, seen.name, stored_at(frames, name), of_loader=False)
+        made = None if self._scene.loader is not None else stored_at(frames, least.name)
+        return _Evaluated(model, least.name, seen.name, made, of_loader=self._scene.loader is not None)
 
     def _compare(self, seen: _Trained, whole: Any, rows: Any, known: _Evaluated) -> None:
         torch = self._scene.torch
