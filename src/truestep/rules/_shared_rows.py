@@ -139,7 +139,7 @@ def continued(one: WindowsShared, run: Progress) -> dict[str, Any]:
     share = min(1.0, one.shared / one.expected)
     return {
         "site": made or one.site,
-        "message": f" {share:.0%} of the targets of `{table}` are in windows of the training, after the same steps",
+        "message": f"{share:.0%} of the targets of `{table}` are in windows of the training, after the same steps",
         "label": "overlapping windows of one series in both parts",
         "related": () if made is None or one.site is None else (Mark(one.site, "the evaluation"),),
         "cost": f"{one.shared:,} of {one.samples:,} windows go on in a window of the training steps that were read",
