@@ -287,7 +287,7 @@ class ScalingRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WindowsShared(Event):
-    """Windows of an evaluation, whose targets are the next steps, were compared with those of the training."""
+    """Windows of an evaluation, with the next steps as targets, were compared with those of the training."""
 
     absent: ClassVar[str] = "no evaluation on windows of a series with their next steps as targets"
     costly: ClassVar[bool] = True

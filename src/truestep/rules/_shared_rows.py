@@ -132,7 +132,7 @@ def is_continued(one: WindowsShared, others: list[WindowsShared]) -> bool:
 
 
 def continued(one: WindowsShared, run: Progress) -> dict[str, Any]:
-    """Return the report of an evaluation on windows whose targets are in windows of the training."""
+    """Return the report of an evaluation on windows with targets that are in windows of the training."""
     loader = run.loaders.get(one.loader) if one.loader is not None else None
     table = one.table if one.loader is None else run.loader_name(one.loader)
     made = one.made if loader is None else loader.site

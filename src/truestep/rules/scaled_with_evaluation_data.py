@@ -48,9 +48,9 @@ class ScaledWithEvaluationData(Rule):
     too, if it has a multiple of the deviation, such as 2; and beside another evaluation that is scaled otherwise, if
     the training was scaled with statistics of some of its steps, such as those without faults.
 
-    Also reports an evaluation on rows, or windows, of a table or series that the program holds as it was measured, with
-    whose statistics the inputs are scaled: means and deviations, medians and quartiles, or minima and maxima of all of
-    its rows bring each input of the training and of the evaluation that was read back to one of its rows. The training
+    Also reports an evaluation on rows, or windows, of a table or series that the program holds as it was measured, if
+    the inputs are scaled with statistics of all of it: its means and deviations, medians and quartiles, or minima and
+    maxima bring each input of the training and of the evaluation that was read back to one of its rows. The training
     alone must have others: in four columns, or by 0.2 or more.
 
     Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
@@ -146,7 +146,7 @@ class ScaledWithEvaluationData(Rule):
                 self._compare(model, run)
 
     def _of_all(self, one: ScalingRead, run: Progress) -> None:
-        """Report an evaluation on rows of a table with whose statistics the inputs of the training are scaled."""
+        """Report an evaluation on rows of a table, and a training that is scaled with statistics of all of them."""
         draft = self.report(
             one.made or one.site,
             f"the inputs are scaled with {_STATISTICS[one.how]} of all of `{one.whole}`, rows of the test included",

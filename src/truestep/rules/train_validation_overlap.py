@@ -79,8 +79,8 @@ class TrainValidationOverlap(Rule):
     training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
     such a table may have all rows of the training, as features that are computed from the same rows twice.
 
-    Of windows of a series whose targets are the next steps, reports an evaluation if half of its windows go on in a
-    window of the training, one step later: this window has the target, behind the same steps.
+    Of windows of a series, with the next steps as targets, reports an evaluation if half of its windows go on in a
+    window of the training, one step later: this window has the target, after the same steps.
 
     In the first backward pass of each line, compares the masks and the indices that variables, attributes, dicts and
     tuples hold under names such as ``val_mask`` and ``test_idx``. Reports a test with at least a tenth of its rows, but
@@ -111,8 +111,8 @@ class TrainValidationOverlap(Rule):
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, folds of which only one part is read, splits in the
-    order of time, samples that repeat naturally, and every run with another evaluation on samples that could not be
-    compared, or that were never trained on, unless the loader or the table is called ``test`` or the like. Of masks and
+    order of time, windows beside an evaluation on later ones, samples that repeat naturally, and every run with another
+    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is called ``test`` or the like. Of masks and
     indices, not reported: equal ones, those of all rows, a part that is within the training or has all of it,
     selections that are not used with the same variables and arguments, two stretches from the first row, stretches of
     rows in common as before the first window of a series, a validation that is taken out of the test later or under

@@ -1,4 +1,4 @@
-"""Evaluations on rows of a table, with whose statistics the inputs of the training are scaled."""
+"""Evaluations on rows of a table, and a training that is scaled with the statistics of all of its rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LEAST_HITS = 20
 _FEW_HITS = 0.1
 """Largest part of these that are found: some rows can be equal."""
 _MANY = 4
-"""Least number of columns whose statistics count even if those of the training are nearly the same."""
+"""Least number of columns that count even if the statistics of the training are nearly the same."""
 _LEAST_SHIFT = 0.2
 _LEAST_BOUNDS = 3
 """Least number of minima and maxima that are not in the training."""
@@ -301,10 +301,10 @@ class FittedTogether:
                     series = table[:, first : first + abs(wide)]
                     yield Measured(torch, series, window, turned=wide < 0)
 
-    # --- what they are worth ------------------------------------------------------------------------------------------
+    # --- the value of a fit ------------------------------------------------------------------------------------------
 
     def _worth(self, fit: _Fit) -> tuple[int, float]:
-        """Return the number of columns whose statistics are others without the evaluations, and how far away these are.
+        """Return the number of columns, and how far the statistics of the training are from those of all rows.
 
         0 if they are too few to count.
         """

@@ -67,7 +67,7 @@ class CopiedRows:
         """Model and shape of a row to the keys of the rows that its training read in sampled steps."""
 
     def met(self, value: Any, keys: Any) -> None:
-        """Record an array whose rows are not all different; one with other rows than before is a memory."""
+        """Record an array with rows that are not all different; one with other rows than before is a memory."""
         self._tables = {key: one for key, one in self._tables.items() if one[0]() is not None}
         known = self._tables.get(id(value))
         if known is not None:

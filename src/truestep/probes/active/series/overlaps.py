@@ -1,4 +1,4 @@
-"""Windows of an evaluation whose next step is in windows of the training, after the same steps."""
+"""Windows of an evaluation, with next steps that are in windows of the training, after the same steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_PARTS = 64
 _MOST_PAIRS = 256
 _LEAST_PAIRS = 20
 _SAME = 0.95
-"""Least share of windows whose target is the next step."""
+"""Least share of windows with the next step as the target."""
 _APART = 0.05
 """Largest share of windows of an evaluation that are windows of the training."""
 _MOST_ROWS = 1 << 16
@@ -145,7 +145,7 @@ class WindowOverlaps:
             )
 
     def _named(self, model: int, frames: list[FrameType], given: Any, least: Found, seen: _Trained) -> _Evaluated:
-        """Return the windows of a call, by the name of its argument, or of what a loop takes its batches from."""
+        """Return the windows of a call, by the name of its argument, or of the table or loader that a batch is from."""
         for name in named(self._scene, frames, given):
             for frame in frames:
                 if isinstance(stored_by(frame, name), ast.Assign):
