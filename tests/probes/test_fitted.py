@@ -84,6 +84,23 @@ def test_an_evaluation_on_the_rows_of_the_training_is_none() -> None:
     assert evaluated(table, x[:350], x[:200]) == []
 
 
+def pretrained(measured: Tensor, x: Tensor, held: Tensor) -> list[tuple[str, int]]:
+    """Return the scalings of two trainings, the first one on all rows."""
+    model = nn.Linear(x.shape[1], 1)
+    with capture_events() as events:
+        train(model, torch.cat([held, x]))
+        train(model, x)
+        with torch.no_grad():
+            model(held)
+    return found(events)
+
+
+def test_rows_of_an_earlier_training_are_known() -> None:
+    table = raw()
+    x = standard(table, table)[torch.randperm(ROWS)[:500]]
+    assert pretrained(table, x[:350], x[350:]) == []
+
+
 def test_minima_and_maxima_count_if_the_training_does_not_reach_them() -> None:
     table = raw()
     bounds = torch.cat([table.argmin(0), table.argmax(0)]).unique()

@@ -112,11 +112,12 @@ class TrainValidationOverlap(Rule):
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, folds of which only one part is read, splits in the
     order of time, windows beside an evaluation on later ones, samples that repeat naturally, and every run with another
-    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is called ``test`` or the like. Of masks and
-    indices, not reported: equal ones, those of all rows, a part that is within the training or has all of it,
-    selections that are not used with the same variables and arguments, two stretches from the first row, stretches of
-    rows in common as before the first window of a series, a validation that is taken out of the test later or under
-    another name, indices that do not select from the same variable, and names that tell more, such as ``test_users``.
+    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is
+    called ``test`` or the like. Of masks and indices, not reported: equal ones, those of all rows, a part that is
+    within the training or has all of it, selections that are not used with the same variables and arguments, two
+    stretches from the first row, stretches of rows in common as before the first window of a series, a validation that
+    is taken out of the test later or under another name, indices that do not select from the same variable, and names
+    that tell more, such as ``test_users``.
 
     References
     ----------

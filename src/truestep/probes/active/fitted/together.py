@@ -71,6 +71,8 @@ class _Fit:
     batches: int = 0
     rows: set[int] = field(default_factory=set)
     """Rows of the training."""
+    earlier: set[int] = field(default_factory=set)
+    """Rows of trainings before it."""
     evaluations: dict[tuple[Site | None, int | None], _Evaluation] = field(default_factory=dict)
     outside: bool = False
     """True once an evaluation is on rows that the table does not have."""
@@ -91,6 +93,8 @@ class _Inputs:
     """Inputs of one form that the training of the current optimizers and the evaluations were called on."""
 
     trained: list[Any] = field(default_factory=list)
+    earlier: list[Any] = field(default_factory=list)
+    """Those of trainings before it, as of a pretraining without targets."""
     fits: list[_Fit] = field(default_factory=list)
     tried: set[tuple[Any, ...]] = field(default_factory=set)
     sums: set[float] = field(default_factory=set)
@@ -164,7 +168,7 @@ class FittedTogether:
                     continue
                 one = fit.evaluations.setdefault(key, _Evaluation(model, site, key[1], is_written(site, frames)))
                 one.rows |= set(found.rows.tolist())
-                one.hits = len(one.rows & fit.rows)
+                one.hits = len(one.rows & (fit.rows | fit.earlier))
             if len(inputs.others) < _MOST_OTHERS:
                 inputs.others.append(rows[:_FEW].clone())
 
@@ -183,7 +187,10 @@ class FittedTogether:
                 self._read_training(fit, inputs)
             if not any(fit.outside for fit in inputs.fits):
                 self._ended += [one for one in inputs.fits if one.joint()][: _MOST_FITS - len(self._ended)]
-        self._inputs.clear()
+        self._inputs = {
+            shape: _Inputs(earlier=[*inputs.earlier, *inputs.trained][:_MOST_BATCHES])
+            for shape, inputs in self._inputs.items()
+        }
 
     def _events(self, fit: _Fit) -> Iterator[ScalingRead]:
         features, away = self._worth(fit)
@@ -248,6 +255,9 @@ class FittedTogether:
                 continue
             fit = _Fit(one.name, measured, how, found.columns, computed_at(frames, one.name))
             self._read_training(fit, inputs)
+            for rows in inputs.earlier:
+                before = self._places(fit, rows)
+                fit.earlier |= set() if before is None else set(before.rows.tolist())
             if fit.columns:
                 fit.outside = bool(_OF_TRAINING.search(one.name))
                 for rows in inputs.others:
@@ -265,7 +275,7 @@ class FittedTogether:
             fit.rows |= set(found.rows.tolist())
             fit.batches += 1
         for one in fit.evaluations.values():
-            one.hits = len(one.rows & fit.rows)
+            one.hits = len(one.rows & (fit.rows | fit.earlier))
 
     def _places(self, fit: _Fit, rows: Any) -> Places | None:
         if not fit.columns:

@@ -36,6 +36,8 @@ class _Trained:
     table: Table
     name: str
     places: set[int] = field(default_factory=set)
+    before: Any = None
+    """Keys of all windows without their last step, once they are needed."""
     ahead: bool | None = None
     """Whether its targets are the next steps; None until it is known."""
 
@@ -157,14 +159,16 @@ class WindowOverlaps:
         torch = self._scene.torch
         keys = keys_of(self._scene, rows)
         inside = seen.table.has(torch, keys)
-        some, share = whole, 1.0
+        some, share = None, 1.0
         if float(inside.float().mean()) > _APART:  # one table with the rows of both
             places = torch.tensor(sorted(seen.places))
             if float(torch.isin(keys, seen.table.keys[places]).float().mean()) > _APART:
                 known.samples += len(rows)  # windows of the training
                 return
-            some, share = whole[places], len(places) / max(1, len(whole) - len(rows))
-        before, after = keys_of(self._scene, some[:, :-1]), keys_of(self._scene, rows[:, 1:])
+            some, share = places, len(places) / max(1, len(whole) - len(rows))
+        if seen.before is None:
+            seen.before = keys_of(self._scene, whole[:, :-1])
+        before, after = seen.before if some is None else seen.before[some], keys_of(self._scene, rows[:, 1:])
         varied = rows.flatten(1).amin(1) < rows.flatten(1).amax(1)
         known.samples += len(rows)
         known.shared += int((torch.isin(after, before) & varied).sum())
