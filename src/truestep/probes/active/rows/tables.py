@@ -63,8 +63,9 @@ class CopiedRows:
         self._scene = scene
         self._tables: dict[int, tuple[Ref, Any]] = {}
         """Array, by its id, with many rows several times, to the keys of its rows; None for one that the run writes."""
-        self._seen: dict[tuple[int, tuple[int, ...]], set[int]] = {}
-        """Model and shape of a row to the keys of the rows that its training read in sampled steps."""
+        self._seen: dict[tuple[int, tuple[int, ...]], tuple[set[int], set[int]]] = {}
+        """Model and shape of a row to the arrays with all rows that its training read in sampled steps, and the keys of
+        these rows."""
 
     def met(self, value: Any, keys: Any) -> None:
         """Record an array with rows that are not all different; one with other rows than before is a memory."""
@@ -84,10 +85,17 @@ class CopiedRows:
             tables: the tables with all its rows.
         """
         torch = self._scene.torch
-        copied = [keys for _, keys in self._tables.values() if keys is not None]
+        copied = {id(keys): keys for _, keys in self._tables.values() if keys is not None}
         keys = self._keys(value, tables) if copied else None
-        if keys is not None and len(keys) and any(bool(torch.isin(keys, one).all()) for one in copied):
-            seen = self._seen.setdefault((model, shape_of(torch, value)[1:]), set())
+        if keys is None or not len(keys):
+            return
+        found = {number for number, one in copied.items() if bool(torch.isin(keys, one).all())}
+        of_model = model, shape_of(torch, value)[1:]
+        before, seen = self._seen.get(of_model, (found, set()))
+        if found and before.isdisjoint(found):  # another array, as of the next fold
+            before, seen = found, set()
+        if found:
+            self._seen[of_model] = before & found, seen
             if len(seen) < _MOST_SEEN:
                 seen.update(keys.tolist())
 
@@ -108,7 +116,7 @@ class CopiedRows:
             value: the array.
             tables: the tables with all its rows.
         """
-        seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]))
+        _, seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]), (None, None))
         keys = self._keys(value, tables) if seen else None
         name = next(named(self._scene, frames, value), "") if keys is not None else ""
         if seen is None or keys is None or not name:
