@@ -76,3 +76,47 @@ def test_a_memory_that_is_written_in_the_run_and_rows_of_zeros_are_no_copies() -
         with torch.no_grad():
             model(held_out)
     assert not any(event.copies for event in events if isinstance(event, RowsEvaluated))
+
+
+def drawn(rows: int, *, before: bool) -> tuple[Tensor, Tensor]:
+    """Return places that are drawn with repeats, before or after the split."""
+    if before:
+        places = torch.randint(rows, (rows,))
+        return places[:450], places[450:]
+    order = torch.randperm(rows)
+    return order[:450][torch.randint(450, (600,))], order[450:]
+
+
+def of_one_table(x: Tensor, places: tuple[Tensor, Tensor]) -> list[RowsEvaluated]:
+    """Return the comparisons of an evaluation with rows of a table that the program holds."""
+    train, held_out = x[places[0]], x[places[1]]
+    model = nn.Linear(x.shape[1], 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for step in range(6):
+            rows = torch.arange(step * 64, step * 64 + 64) % len(train)
+            F.cross_entropy(model(train[rows]), torch.zeros(64, dtype=torch.long)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            model(held_out)
+    return [event for event in events if isinstance(event, RowsEvaluated) and event.copies]
+
+
+def codes(rows: int = 600) -> Tensor:
+    """Return different rows of few values, then some that are equal by nature."""
+    x = torch.randint(0, 5, (rows, 12)).float()
+    x[-20:] = x[:20]
+    return x
+
+
+def test_rows_of_a_table_of_different_rows_are_equal_if_they_were_drawn_several_times() -> None:
+    torch.manual_seed(0)
+    (event,) = of_one_table(codes(), drawn(600, before=True))
+    assert event.hits > 20
+
+
+def test_rows_that_the_table_has_several_times_do_not_count() -> None:
+    torch.manual_seed(0)
+    (event,) = of_one_table(codes(), drawn(600, before=False))
+    assert event.hits == 0

@@ -1,6 +1,6 @@
 """Tables of an evaluation with their own statistics are reported; joint ones unless another evaluation is clean."""
 
-from truestep.events import LevelsRead, LoaderMet, ScalingRead, Site
+from truestep.events import LevelsRead, LoaderMet, OptimizerStepped, ScalingRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.scaled_with_evaluation_data import ScaledWithEvaluationData
@@ -121,3 +121,22 @@ def test_another_evaluation_in_the_scale_of_the_training_is_quiet():
     assert judge(ScaledWithEvaluationData, [*TRAINED, levels(0.0, "sample"), other]) == []
     mixed = [levels(0.0, "sample"), levels(0.0)]
     assert judge(ScaledWithEvaluationData, [*TRAINED, *mixed]) == []
+
+
+def fitted(site: Site = EVAL, **more) -> ScalingRead:
+    facts = {"model": 1, "table": "x", "rows": 90, "kind": "joint", "how": "robust", "features": 4, "whole": "x"}
+    return ScalingRead(**facts | more, fitted=True, site=site, made=MADE)
+
+
+STEPPED = [OptimizerStepped(optimizer=1)] * 20
+
+
+def test_statistics_of_a_table_with_rows_of_the_evaluation_are_reported_at_their_line():
+    (finding,) = judge(ScaledWithEvaluationData, [*STEPPED, read("", "x_val"), fitted(), fitted(Site("train.py", 40))])
+    assert finding.message.startswith("the inputs are scaled with medians and quartiles of all of `x`")
+    assert (finding.primary.site, finding.related[0].site) == (MADE, EVAL)
+
+
+def test_they_are_not_reported_again_beside_another_finding():
+    (finding,) = judge(ScaledWithEvaluationData, [*STEPPED, read("joint", whole="x"), fitted()])
+    assert "both" in finding.message

@@ -18,6 +18,7 @@ from truestep.events import (
     SamplesShared,
     SelectionsShared,
     Site,
+    WindowsShared,
 )
 from truestep.findings import Confidence, Outcome
 from truestep.rules._rule import Progress
@@ -461,3 +462,28 @@ def test_an_evaluation_on_copies_of_training_rows_is_found():
 )
 def test_a_few_equal_rows_and_an_evaluation_of_the_training_are_quiet(facts):
     assert copied(**facts) == []
+
+
+def windows(shared: int, expected: float, site: Site = EVALUATION, **more):
+    facts = {"model": 1, "table": "x_test", "trained": "x_train", "samples": 200, "made": TRAINING}
+    return WindowsShared(**facts | more, shared=shared, expected=expected, site=site)
+
+
+def continued(*events):
+    steps = [OptimizerStepped(optimizer=1)] * 20
+    return judge(TrainValidationOverlap, [*MET, *steps, *events, RunEnded(how="finished")])
+
+
+def test_windows_whose_targets_are_in_windows_of_the_training_are_found():
+    (finding,) = continued(windows(160, 200.0))
+    assert finding.message.startswith("80% of the targets of `x_test` are in windows of the training")
+    assert (finding.primary.site, finding.related[0].site) == (TRAINING, EVALUATION)
+    (finding,) = continued(windows(160, 200.0, loader=2, made=None))
+    assert (finding.primary.site, "`val`" in finding.message) == (MET[1].site, True)
+
+
+def test_a_later_evaluation_and_few_such_windows_are_quiet():
+    assert continued(windows(12, 200.0), windows(12, 20.0)) == []
+    assert continued(windows(160, 200.0), windows(1, 150.0, Site("train.py", 50))) == []
+    assert continued(windows(90, 200.0)) == []
+    assert continued(windows(19, 20.0, samples=20)) == []

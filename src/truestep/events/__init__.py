@@ -176,6 +176,7 @@ from truestep.events._rows import (
     ScalingRead,
     SelectionsShared,
     StoredCompared,
+    WindowsShared,
 )
 from truestep.events._steps import (
     GradientScaleRead,
@@ -354,4 +355,5 @@ __all__ = [
     "WeightsKept",
     "WeightsRead",
     "WindowMeasured",
+    "WindowsShared",
 ]

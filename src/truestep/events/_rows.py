@@ -261,22 +261,51 @@ class ScalingRead(Event):
     kind: str = ""
     """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
     how: str = ""
-    """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0."""
+    """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0; of
+    fitted rows also "sample" for deviations of a sample, "symmetric" for -1 to 1, "robust" for medians and
+    quartiles."""
     features: int = 0
     """Number of features with such values."""
     whole: str = ""
     """Name of the table with the rows of both; empty if no variable holds one."""
     series: bool = False
     """Whether the rows are the steps of a series that windows were cut from."""
+    fitted: bool = False
+    """Whether `whole` is a table as measured, with more rows than those of the training, and the inputs of both are
+    rows of it that are scaled with its statistics."""
     shift: float = 0.0
-    """Of a series that is scaled together with the training: largest distance of the mean and the standard deviation of
-    the training from 0 and 1, in a feature with such values over both."""
+    """Of a series that is scaled together with the training, and of fitted rows: largest distance of the mean and the
+    standard deviation of the training from 0 and 1, in a feature with such values over both; of a range, that of the
+    training from a minimum or maximum."""
     loader: int | None = None
     """Loader of the latest batch."""
     site: Site | None = None
     """Line that called the model."""
     made: Site | None = None
     """Statement that stores the scaled table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WindowsShared(Event):
+    """Windows of an evaluation, with the next steps as targets, were compared with those of the training."""
+
+    absent: ClassVar[str] = "no evaluation on windows of a series with their next steps as targets"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the table with the windows of the evaluation."""
+    trained: str
+    """Name of that with the windows of the training."""
+    samples: int
+    shared: int
+    """Windows that are continued by a window of the training, one step later: it ends with their target."""
+    expected: float
+    """Number of these to expect if each window is continued by one of the training."""
+    loader: int | None = None
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that stores the windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

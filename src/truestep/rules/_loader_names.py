@@ -19,8 +19,8 @@ def is_held_out(name: str) -> bool:
 
     >>> is_held_out("val_loader"), is_held_out("testloader"), is_held_out("train_eval_loader"), is_held_out("loader")
     (True, True, False, False)
-    >>> is_held_out("va_loader"), is_held_out("te_dl"), is_held_out("x_tr")
-    (True, True, False)
+    >>> is_held_out("va_loader"), is_held_out("te_dl"), is_held_out("x_tr"), is_held_out("Xte"), is_held_out("Xtr")
+    (True, True, False, True, False)
     """
     words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)
@@ -64,4 +64,5 @@ def is_trained_on(name: str) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    return set(re.split(r"[\W_\d]+", _GENERAL.sub("_", name.lower())))
+    words = re.split(r"[\W_\d]+", _GENERAL.sub("_", name.lower()))
+    return {one[1:] if one[:1] in "xy" and one[1:] in _HELD_OUT | _SEEN else one for one in words}

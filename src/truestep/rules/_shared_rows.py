@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from truestep.accounts.samples import Evaluation
-from truestep.events import RowsEvaluated, SamplesShared, SelectionsShared
+from typing import Any
+
+from truestep.accounts.samples import CLEAN, Evaluation
+from truestep.events import RowsEvaluated, SamplesShared, SelectionsShared, WindowsShared
+from truestep.findings import Confidence, Mark
 from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
 from truestep.rules._rule import Progress
 
@@ -17,6 +20,10 @@ _LEAST_COPIES = 0.05
 _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
 """Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
+_LEAST_CONTINUED = 0.5
+"""Least share of windows that windows of the training continue, of those to expect after a split at random."""
+_FEW = 0.1
+"""Least share of the windows of a series that the steps of the training are read on."""
 LEAST_SAMPLES = 20
 _LEAST_STRETCH = 4
 """Least number of rows of a stretch on average, if two parts have stretches of rows in common."""
@@ -116,6 +123,31 @@ def is_shared(both: SelectionsShared) -> bool:
     if trained and within:
         return False
     return many and others and (trained or both.chosen) and (within or scattered)
+
+
+def is_continued(one: WindowsShared, others: list[WindowsShared]) -> bool:
+    """Return True if half of the windows are continued by windows of the training, and no other evaluation has none."""
+    clean = any(other.shared <= CLEAN * other.expected and other.expected >= LEAST_SAMPLES for other in others)
+    return not clean and one.shared >= max(LEAST_SAMPLES, _LEAST_CONTINUED * max(one.expected, _FEW * one.samples))
+
+
+def continued(one: WindowsShared, run: Progress) -> dict[str, Any]:
+    """Return the report of an evaluation on windows with targets that are in windows of the training."""
+    loader = run.loaders.get(one.loader) if one.loader is not None else None
+    table = one.table if one.loader is None else run.loader_name(one.loader)
+    made = one.made if loader is None else loader.site
+    share = min(1.0, one.shared / one.expected)
+    return {
+        "site": made or one.site,
+        "message": f"{share:.0%} of the targets of `{table}` are in windows of the training, after the same steps",
+        "label": "overlapping windows of one series in both parts",
+        "related": () if made is None or one.site is None else (Mark(one.site, "the evaluation"),),
+        "cost": f"{one.shared:,} of {one.samples:,} windows go on in a window of the training steps that were read",
+        "help": "split the series by time, and cut the windows of each part after that",
+        "confidence": Confidence.MEDIUM,
+        "unit": "evaluations",
+        "key": ("windows", made or one.site),
+    }
 
 
 def is_clean(event: SamplesShared) -> bool:

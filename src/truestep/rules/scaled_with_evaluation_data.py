@@ -22,6 +22,14 @@ _HOW = {
     "range": "the range 0 to 1",
     "centred": "a mean of 0, as in training",
 }
+_STATISTICS = {
+    "standard": "means and deviations",
+    "sample": "means and deviations",
+    "centred": "means",
+    "robust": "medians and quartiles",
+    "range": "minima and maxima",
+    "symmetric": "minima and maxima",
+}
 
 
 class ScaledWithEvaluationData(Rule):
@@ -39,6 +47,11 @@ class ScaledWithEvaluationData(Rule):
     windows put together again with the targets that follow them. An evaluation with its own statistics is reported,
     too, if it has a multiple of the deviation, such as 2; and beside another evaluation that is scaled otherwise, if
     the training was scaled with statistics of some of its steps, such as those without faults.
+
+    Also reports an evaluation on rows, or windows, of a table or series that the program holds as it was measured, if
+    the inputs are scaled with statistics of all of it: its means and deviations, medians and quartiles, or minima and
+    maxima bring each input of the training and of the evaluation that was read back to one of its rows. The training
+    alone must have others: in four columns, or by 0.2 or more.
 
     Also reports evaluations in which each sample, or each batch, has a mean of 0 and a standard deviation of 1, if all
     calls of the training are on values that were scaled in one way: their levels have the same distance everywhere.
@@ -76,7 +89,9 @@ class ScaledWithEvaluationData(Rule):
     symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
     tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
     scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized
-    pictures.
+    pictures; ranges in a program that computes no minimum or maximum, and joint statistics of results without targets
+    that are written to a file. Of tables as measured, not reported: those beside an evaluation on rows that they do not
+    have, those with a name of the training, and values that are transformed before they are scaled.
 
     References
     ----------
@@ -102,9 +117,12 @@ class ScaledWithEvaluationData(Rule):
         super().__init__()
         self._tables: dict[tuple[str, int, int | None], ScalingRead] = {}
         """Name and rows of a table, and loader, to its latest event."""
+        self._fitted: list[ScalingRead] = []
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, ScalingRead):
+        if isinstance(event, ScalingRead) and event.fitted:
+            self._fitted.append(event)
+        elif isinstance(event, ScalingRead):
             self._tables[event.table, event.rows, event.loader] = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
@@ -120,9 +138,27 @@ class ScaledWithEvaluationData(Rule):
             elif one.kind == "joint" and not clean:
                 name = _name(one.whole, one, run) if one.whole else "both together"
                 self._found(one, "training and evaluation data are scaled with statistics of both", name, run)
+        for one in self._fitted if event.how == "finished" and not self._drafts else ():
+            if run.samples.is_seldom(one.site):
+                self._of_all(one, run)
         for model, training in run.samples.levels if not self._drafts else ():
             if not training:
                 self._compare(model, run)
+
+    def _of_all(self, one: ScalingRead, run: Progress) -> None:
+        """Report an evaluation on rows of a table, and a training that is scaled with statistics of all of them."""
+        draft = self.report(
+            one.made or one.site,
+            f"the inputs are scaled with {_STATISTICS[one.how]} of all of `{one.whole}`, rows of the test included",
+            run=run,
+            label=f"statistics of `{one.whole}`",
+            related=() if one.made is None or one.site is None else (Mark(one.site, "evaluated on rows of it"),),
+            help="take the statistics from the training part alone, and scale all parts with them",
+            cost=f"exact in {amount(one.features, 'feature')}, over {one.rows:,} rows of the evaluation, too",
+            unit="evaluations",
+            key=one.made or one.whole,
+        )
+        draft.total = len(self._fitted)
 
     def _compare(self, model: int, run: Progress) -> None:
         """Report calls of an evaluation on inputs that were scaled one by one, unlike those of the training."""

@@ -18,6 +18,7 @@ from truestep.events import (
     SamplesShared,
     SelectionsShared,
     Site,
+    WindowsShared,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
@@ -28,8 +29,10 @@ from truestep.rules._shared_rows import (
     LEAST_SAMPLES,
     LEAST_WHOLE,
     LEAST_WHOLE_SHARE,
+    continued,
     has_copies,
     is_clean,
+    is_continued,
     is_loaded_again,
     is_mixed,
     is_shared,
@@ -71,9 +74,13 @@ class TrainValidationOverlap(Rule):
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
     variables of the program hold, also as windows of a sequence. If many rows of the table of the training are equal,
     as in a class that was repeated before the split, compares rows of four or more columns of measured numbers by
-    value, and reports an evaluation if at least a twentieth of them were trained on. Also reports an evaluation on
+    value, and reports an evaluation if at least a twentieth of them were trained on; of any numbers, if a table of
+    different rows has them all: they are rows that were drawn several times. Also reports an evaluation on
     training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
     such a table may have all rows of the training, as features that are computed from the same rows twice.
+
+    Of windows of a series, with the next steps as targets, reports an evaluation if half of its windows go on in a
+    window of the training, one step later: this window has the target, after the same steps.
 
     In the first backward pass of each line, compares the masks and the indices that variables, attributes, dicts and
     tuples hold under names such as ``val_mask`` and ``test_idx``. Reports a test with at least a tenth of its rows, but
@@ -104,12 +111,13 @@ class TrainValidationOverlap(Rule):
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, folds of which only one part is read, splits in the
-    order of time, samples that repeat naturally, and every run with another evaluation on samples that could not be
-    compared, or that were never trained on, unless the loader or the table is called ``test`` or the like. Of masks and
-    indices, not reported: equal ones, those of all rows, a part that is within the training or has all of it,
-    selections that are not used with the same variables and arguments, two stretches from the first row, stretches of
-    rows in common as before the first window of a series, a validation that is taken out of the test later or under
-    another name, indices that do not select from the same variable, and names that tell more, such as ``test_users``.
+    order of time, windows beside an evaluation on later ones, samples that repeat naturally, and every run with another
+    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is
+    called ``test`` or the like. Of masks and indices, not reported: equal ones, those of all rows, a part that is
+    within the training or has all of it, selections that are not used with the same variables and arguments, two
+    stretches from the first row, stretches of rows in common as before the first window of a series, a validation that
+    is taken out of the test later or under another name, indices that do not select from the same variable, and names
+    that tell more, such as ``test_users``.
 
     References
     ----------
@@ -123,7 +131,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread, SelectionsShared,
+        RowsUnread, SelectionsShared, WindowsShared,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -146,6 +154,7 @@ class TrainValidationOverlap(Rule):
         self._stepped = False
         self._skipped = ""
         self._selections: list[SelectionsShared] = []
+        self._windows: list[WindowsShared] = []
         self._modules = False
         """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
@@ -169,6 +178,8 @@ class TrainValidationOverlap(Rule):
         match event:
             case SelectionsShared():
                 self._selections.append(event)
+            case WindowsShared():
+                self._windows.append(event)
             case SamplesShared():
                 if event.loader not in self._compared and (made := _made(event.loader, run)) is not None:
                     self._folds.setdefault(made, []).append(event)
@@ -214,6 +225,9 @@ class TrainValidationOverlap(Rule):
             same = is_the_training(shared, run) and loader not in self._trained | self._leaking.keys()
             if same and (clean or is_loaded_again(shared, run)):
                 self._found(loader, shared, run)
+        for window in self._windows if not self._drafts else ():
+            if is_continued(window, self._windows) and run.samples.is_seldom(window.site):
+                self.report(run=run, **continued(window, run))
         if clean:
             return
         if not self._drafts:

@@ -17,5 +17,6 @@ pushes           directions in which a loss moves scores of one number for each 
 unsaved          check: state in plain attributes that a state dict leaves out
 noise/           noise that a model is to predict, and its share in an input
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
+fitted/          the statistics that inputs were scaled with, by the rows of a table as measured
 series/          the scale of series that windows were cut from
 """

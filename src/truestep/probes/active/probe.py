@@ -21,10 +21,8 @@ from truestep.events import (
     CheckSkipped,
     Event,
     PaddingCompared,
-    PartUnused,
     PlainStateCompared,
     PlainStateSaved,
-    RowsUnread,
     SamplesCompared,
     Site,
 )
@@ -303,10 +301,7 @@ class ActiveProbe(Probe):
                     self._parts.called(model, site, frame, given, result)
 
     def last(self) -> Iterator[Event]:
-        for name, unused in self._rows.unread():
-            yield RowsUnread(table=name, unused=unused)
-        for name, site in self._rows.parts.unused().items():
-            yield PartUnused(name=name, site=site)
+        yield from self._called.last()
         yield from self._comparisons.last()
         yield from self._noise.last()
 

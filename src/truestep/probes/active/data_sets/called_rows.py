@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from truestep.events import Site
+from truestep.events import Event, PartUnused, RowsUnread, Site
 from truestep.probes.active.arguments import numbers_first
 from truestep.probes.active.battery import Batch
 from truestep.probes.active.data_sets.checks import DataSetChecks
@@ -14,9 +15,11 @@ from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
 from truestep.probes.active.data_sets.label_maps import LabelMaps
 from truestep.probes.active.data_sets.stored import StoredSamples
+from truestep.probes.active.fitted.together import FittedTogether
 from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.rows.scaling import Scalings
+from truestep.probes.active.series.overlaps import WindowOverlaps
 from truestep.probes.active.series.scalings import SeriesScalings
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.call import Call
@@ -45,6 +48,8 @@ class CalledRows:
         self._copied = CopiedLoaders(scene)
         self._scalings = Scalings(scene, aside)
         self._series = SeriesScalings(scene, aside)
+        self._fitted = FittedTogether(scene, aside)
+        self._overlaps = WindowOverlaps(scene, aside)
 
     def read(self, model: int, site: Site | None, call: Call, frame: FrameType, result: Any, *, tracked: bool) -> None:
         """Read the rows of a call.
@@ -68,8 +73,11 @@ class CalledRows:
             made.found = self.rows.training(model, site, frame, given, before)
             if before is None and made.found:
                 self._batch.read(model, made.found[0].places, made.found[0].form[0])
-            self._scalings.trained(made.found or self.rows.of_data_set(given, self._data.latest()))
+            found = made.found or self.rows.of_data_set(given, self._data.latest())
+            self._scalings.trained(found)
+            self._overlaps.trained(found)
             self._series.trained(frame, given, self._data.latest)
+            self._fitted.trained(given)
             self._stored.look(made.found, self._data.latest(), frame, site)
             self._held_pairs.look(self._data.latest(), frame)
         elif given and not scene.torch.is_grad_enabled():
@@ -77,8 +85,10 @@ class CalledRows:
             if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
                 found = [*found, *self.rows.of_data_set(given, self._data.latest())]
             self._scalings.evaluated(model, site, frames, found)
+            self._overlaps.evaluated(model, site, frames, found, given[0], self._data.latest)
             self._copied.evaluated(self._data.latest(), frames, site)
             self._series.evaluated(model, site, frames, given, self._data.latest)
+            self._fitted.evaluated(model, site, frames, given, self._data.latest)
             self._stored.look(found, self._data.latest(), frame, site)
 
     def computed(self, site: Site | None, frame: FrameType, input: Any, target: Any) -> None:
@@ -90,3 +100,12 @@ class CalledRows:
             self.rows.targets(site, frame, target, found, self._data.part(), read=read)
         with contextlib.suppress(Refused):
             self.maps.computed(site, frame, input, target)
+
+    def last(self) -> Iterator[Event]:
+        """Yield the events that are only known at the end of a run."""
+        for name, unused in self.rows.unread():
+            yield RowsUnread(table=name, unused=unused)
+        for name, site in self.rows.parts.unused().items():
+            yield PartUnused(name=name, site=site)
+        yield from self._fitted.last()
+        yield from self._overlaps.last()

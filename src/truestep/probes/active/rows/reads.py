@@ -112,6 +112,7 @@ class RowReads:
             self._inputs = found
             least = min(found, key=lambda one: one.table.rows)
             fresh = self._remember(model, least)
+            self.copies.trained(model, given[0], _tables_of(given[0], found))
             pairs = Pairs(scene, held, found).arguments(given, batch)
         samples = least.form[1] or least.window  # else whole numbers, such as the parts of each word of a vocabulary
         if samples and least.table.rows > len(least.places):
@@ -228,7 +229,7 @@ class RowReads:
             held = arrays(scene, frames)
             found, _ = self._lookup.batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
-            copies = self.copies.evaluated(model, frames, given[0])
+            copies = self.copies.evaluated(model, frames, given[0], _tables_of(given[0], found))
             if found:
                 self._evaluated_now, self._part = (frames, held, found), part
                 self.parts.evaluated(frames, held, found, self._lookup.table, first=calls < _MOST_LOOKS)
@@ -320,3 +321,8 @@ class RowReads:
         """Return the tables of a data set with all rows of the first argument of a call."""
         with self._aside(), self._scene.sampling.timed(None):
             return self._lookup.locate(given[0], arrays_of(self._scene, data)) if given and data is not None else []
+
+
+def _tables_of(value: Any, found: list[Found]) -> list[Table]:
+    """Return the tables of rows that were found, if they are those of an array."""
+    return [one.table for one in found if not one.window and one.form[0] == tuple(value.shape[1:])]

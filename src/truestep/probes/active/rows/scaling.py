@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ScalingRead, Site
+from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
 from truestep.probes.active.rows.tables import Table
@@ -139,13 +140,15 @@ class Scalings:
             return
         seen.emitted.add(number)
         how, features = _scaled(views)
+        if not self._is_meant(how, site, frames):
+            features = 0
         self._scene.emit(
             ScalingRead(
                 model=model,
                 table=least.name,
                 rows=least.table.rows,
                 kind="joint" if features else "",
-                how=how,
+                how=how if features else "",
                 features=features,
                 whole=least.name,
                 loader=self._scene.loader,
@@ -183,13 +186,18 @@ class Scalings:
         for one in found:
             if one.table.rows > least.table.rows and self._holds_training(one, seen):
                 how, features = _joint(self._views_of(one.table), others)
-                if features:
+                if features and self._is_meant(how, site, frames):
                     self._tell(part, "joint", how, features, name, one.name, _made_at(frames, one))
                     return
-        if not self._join(part, others, name, seen):
+        if not self._join(part, others, name, seen, frames):
             self._tell(part, "", "", 0, name, "", part.made)
 
-    def _join(self, part: _Part, others: list[View], name: str, seen: _Seen) -> bool:
+    def _is_meant(self, how: str, site: Site | None, frames: list[FrameType]) -> bool:
+        """Return True if a joint scaling is by statistics of the rows, and the evaluation has targets."""
+        known = how == "range" and not computes_ranges(self._scene.sites.own_files())
+        return not known and not is_written(site, frames)
+
+    def _join(self, part: _Part, others: list[View], name: str, seen: _Seen, frames: list[FrameType]) -> bool:
         """Emit the scaling of parts that are scaled together with the training, among them the latest, if there are."""
         more = [one for one in seen.parts.values() if one is not part and not one.emitted]
         for size in range(len(more) + 1):
@@ -201,7 +209,7 @@ class Scalings:
                 for one in parts:
                     joined = [view.joined(other) for view, other in zip(joined, one.views, strict=True)]
                 how, features = _joint(joined, others)
-                if features:
+                if features and self._is_meant(how, part.site, frames):
                     for one in parts:
                         self._tell(one, "joint", how, features, name, "", one.made)
                     return True

@@ -7,6 +7,7 @@ few different rows, such as labels, do not show which of their rows were read.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -62,11 +63,12 @@ class CopiedRows:
         self._scene = scene
         self._tables: dict[int, tuple[Ref, Any]] = {}
         """Array, by its id, with many rows several times, to the keys of its rows; None for one that the run writes."""
-        self._seen: dict[tuple[int, tuple[int, ...]], set[int]] = {}
-        """Model and shape of a row to the keys of the rows that its training read in sampled steps."""
+        self._seen: dict[tuple[int, tuple[int, ...]], tuple[set[int], set[int]]] = {}
+        """Model and shape of a row to the arrays with all rows that its training read in sampled steps, and the keys of
+        these rows."""
 
     def met(self, value: Any, keys: Any) -> None:
-        """Record an array whose rows are not all different; one with other rows than before is a memory."""
+        """Record an array with rows that are not all different; one with other rows than before is a memory."""
         self._tables = {key: one for key, one in self._tables.items() if one[0]() is not None}
         known = self._tables.get(id(value))
         if known is not None:
@@ -74,13 +76,26 @@ class CopiedRows:
         elif len(self._tables) < _MOST_TABLES and not differ(self._scene.torch, keys[keys != keys.mode().values]):
             self._tables[id(value)] = Ref(value), keys
 
-    def trained(self, model: int, value: Any) -> None:
-        """Record the rows of a batch that are all in such a table."""
+    def trained(self, model: int, value: Any, tables: Sequence[Table] = ()) -> None:
+        """Record the rows of a batch that are all in such an array.
+
+        Args:
+            model: number of the model.
+            value: the batch.
+            tables: the tables with all its rows.
+        """
         torch = self._scene.torch
-        tables = [keys for _, keys in self._tables.values() if keys is not None]
-        keys = self._keys(value) if tables else None
-        if keys is not None and any(bool(torch.isin(keys, table).all()) for table in tables):
-            seen = self._seen.setdefault((model, shape_of(torch, value)[1:]), set())
+        copied = {id(keys): keys for _, keys in self._tables.values() if keys is not None}
+        keys = self._keys(value, tables) if copied else None
+        if keys is None or not len(keys):
+            return
+        found = {number for number, one in copied.items() if bool(torch.isin(keys, one).all())}
+        of_model = model, shape_of(torch, value)[1:]
+        before, seen = self._seen.get(of_model, (found, set()))
+        if found and before.isdisjoint(found):  # another array, as of the next fold
+            before, seen = found, set()
+        if found:
+            self._seen[of_model] = before & found, seen
             if len(seen) < _MOST_SEEN:
                 seen.update(keys.tolist())
 
@@ -88,23 +103,39 @@ class CopiedRows:
         """Forget the rows of a training that has ended."""
         self._seen.clear()
 
-    def evaluated(self, model: int, frames: list[FrameType], value: Any) -> dict[str, Any]:
+    def evaluated(
+        self, model: int, frames: list[FrameType], value: Any, tables: Sequence[Table] = ()
+    ) -> dict[str, Any]:
         """Return the name of an array that a model is evaluated on, and the number of its rows that were trained on.
 
         Nothing for arrays without a name, and without rows of the training that were recorded.
+
+        Args:
+            model: number of the model.
+            frames: the user's frames.
+            value: the array.
+            tables: the tables with all its rows.
         """
-        seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]))
-        keys = self._keys(value) if seen else None
+        _, seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]), (None, None))
+        keys = self._keys(value, tables) if seen else None
         name = next(named(self._scene, frames, value), "") if keys is not None else ""
         if seen is None or keys is None or not name:
             return {}
         hits = sum(key in seen for key in keys.tolist())
         return {"table": name, "hits": hits, "inside": hits, "rows": len(seen), "seen": len(seen)}
 
-    def _keys(self, value: Any) -> Any:
-        """Return the keys of rows with several columns of measured numbers; None for others."""
+    def _keys(self, value: Any, tables: Sequence[Table]) -> Any:
+        """Return the keys of rows that are not equal by chance; None if that is not known.
+
+        These are the rows that a larger table has once, else all rows with several columns of measured numbers.
+        """
         shape, table = shape_of(self._scene.torch, value), as_tensor(self._scene, value)
-        if len(shape) < 2 or shape[0] < _LEAST_ROWS or table is None or table.dtype not in self._measured():
+        larger = [one for one in tables if shape and one.rows > shape[0]]
+        if larger and len(shape) >= 2 and shape[0] >= _LEAST_ROWS and table is not None and table.is_floating_point():
+            keys = keys_of(self._scene, value)
+            once = larger[0].places(self._scene.torch, keys)[1]
+            return keys[once]
+        if larger or len(shape) < 2 or shape[0] < _LEAST_ROWS or table is None or table.dtype not in self._measured():
             return None
         columns = table.reshape(len(table), -1)[:, : 8 * _LEAST_MEASURED].T
         varied = sum(len(self._scene.torch.unique(column)) >= _VARIED * len(table) for column in columns)
