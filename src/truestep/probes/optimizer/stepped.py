@@ -320,6 +320,8 @@ def decay_of_vectors(optimizer: Any) -> float:
     for group in optimizer.param_groups:
         decay = group.get("weight_decay")
         for parameter in group["params"]:
+            if type(parameter).__module__.partition(".")[0] != "torch":
+                return 0.0  # a class of the program, whose code would run
             decays[parameter.dim() > 1].append(float(decay) if isinstance(decay, int | float) else 0.0)
     if min(map(len, decays.values())) < _LEAST_OF_KIND or any(decays[True]):
         return 0.0
