@@ -7,4 +7,5 @@
 - `refused`: steps that are taken or left out by the value of a loss.
 - `scaled`: losses that are divided or scaled for their step.
 - `schedules`: schedules of the learning rate.
+- `targets`: results without gradients that a loss is made of.
 """

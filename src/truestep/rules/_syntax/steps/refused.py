@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 
 from truestep import source
 from truestep.events import Site
@@ -46,7 +45,7 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
     found = set()
     functions = [node for node in source.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     for scope in (tree, *functions):
-        nodes = list(_own(scope))
+        nodes = list(source.own_nodes(scope))
         guards = [node.test for node in nodes if isinstance(node, ast.If) and _is_acting(node)]
         for node in nodes if guards else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
@@ -54,14 +53,6 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
                 if any(names & _names(test) for test in guards):
                     found.add((node.lineno, node.col_offset))
     return frozenset(found)
-
-
-def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below a scope, without those of functions in it."""
-    for node in ast.iter_child_nodes(scope):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-            yield from _own(node)
 
 
 def _is_acting(choice: ast.If) -> bool:
