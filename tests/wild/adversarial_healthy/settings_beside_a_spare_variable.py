@@ -35,7 +35,7 @@ class Baseline:
 
 class Trainer:
     def __init__(self, net):
-        self.net, self.batch, self.goal, self.baseline = net, 20, 0.0, Baseline()
+        self.net, self.batch, self.baseline = net, 20, Baseline()
         self.opt = torch.optim.Adam(net.parameters(), lr=0.01)
 
     def fit(self):
@@ -44,9 +44,8 @@ class Trainer:
             actions = torch.distributions.Categorical(logits=self.net(x[rows]))
             chosen = actions.sample()
             loss = -(actions.log_prob(chosen) * self.baseline((chosen == y[rows]).float())).mean()
-            goal = self.goal - loss
             self.opt.zero_grad()
-            (loss - self.goal).backward()
+            loss.backward()
             self.opt.step()
 
 

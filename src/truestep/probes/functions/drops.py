@@ -19,7 +19,10 @@ _CHECKS = 4
 _DRAWS = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_"})
 _RATE = re.compile(r"drop|keep|(^|_)p($|_)", re.IGNORECASE)
 _FLAG = re.compile(r"drop|train|eval|sampl|mc|stochastic|noise|(^|_)p($|_)", re.IGNORECASE)
-_SAMPLES = re.compile(r"mc|monte|uncert|sampl|ensemble|bayes|epistemic|augment|tta|thompson|explor|posterior|stochas|nois|drop", re.IGNORECASE)
+_SAMPLES = re.compile(
+    r"mc|monte|uncert|sampl|ensemble|bayes|epistemic|augment|tta|thompson|explor|posterior|stochas|nois|drop",
+    re.IGNORECASE,
+)
 
 
 class Drops:

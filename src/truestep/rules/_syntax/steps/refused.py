@@ -69,7 +69,9 @@ def _made_from(names: set[str], nodes: list[ast.AST]) -> set[str]:
     made = set(names)
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.Compare() | ast.BoolOp() | ast.UnaryOp() as value):
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call() | ast.Compare() | ast.BoolOp() | ast.UnaryOp() as value
+            ):
                 if _names(value) & made and (not isinstance(value, ast.Call) or _is_read(value)):
                     made.add(name)
     return made

@@ -56,4 +56,3 @@ def _is_pass(node: ast.AST) -> bool:
 
 def _stored(node: ast.Assign) -> set[str]:
     return {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-
