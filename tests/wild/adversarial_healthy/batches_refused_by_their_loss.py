@@ -1,4 +1,4 @@
-"""Most batches are looked at only: a step is taken for those that are hard, that surprise, or that are no outliers."""
+"""Most batches are only looked at: a step is taken for hard batches, for surprising ones, and under a limit."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Parameters of one dimension decay: gates with a price, and biases beside matrices with a penalty of their own."""
+"""Parameters of one dimension decay: gates with a price, and biases beside matrices that are pulled to their start."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A test of rates in steps of twenty updates, from zero to the largest: it ends there, and the best one is told."""
+"""A test of rates in steps of twenty updates, from zero to the largest, which prints the best one."""
 
 import torch
 from torch import nn
