@@ -177,6 +177,14 @@ def walk(node: ast.AST) -> Iterable[ast.AST]:
     return _nodes(node) if isinstance(node, _WALKED) else ast.walk(node)
 
 
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below a file or a function, without those of functions in it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from own_nodes(node)
+
+
 @functools.lru_cache(maxsize=64)
 def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))

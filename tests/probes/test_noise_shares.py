@@ -88,6 +88,11 @@ def one_level(model: nn.Module, x: Tensor) -> Tensor:
     return F.mse_loss(model(x + 0.0 * noise, t), noise)
 
 
+def one_share(model: nn.Module, x: Tensor) -> Tensor:
+    noise = torch.randn_like(x)
+    return F.mse_loss(model(0.9 * x + 0.19 * noise, torch.zeros(len(x))), x)
+
+
 def read(loss: Loss, data: Tensor) -> list[NoiseScaled]:
     torch.manual_seed(0)
     model = Denoiser(data[0].numel())
@@ -114,7 +119,7 @@ def test_the_share_of_a_deviation_is_right(data: Tensor) -> None:
 
 
 @pytest.mark.parametrize("data", [DATA, PICTURES], ids=["points", "pictures"])
-@pytest.mark.parametrize("loss", [straight_path, samples_at_their_scale, mixed_pairs, bridge, one_level])
+@pytest.mark.parametrize("loss", [straight_path, samples_at_their_scale, mixed_pairs, bridge, one_level, one_share])
 def test_other_mixtures_are_not_judged(loss: Loss, data: Tensor) -> None:
     assert read(loss, data) == []
 

@@ -11,6 +11,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.steps import missing
+from truestep.rules._syntax.steps.refused import is_refused
 from truestep.syntax import Program, Suspicion
 
 _LEAST_STEPS = 3
@@ -70,7 +71,7 @@ class BackwardPassesDiscarded(Rule):
     A line search that evaluates the same number of points with gradients before each step. Not reported: gradients for
     an input, gradients that the same loop or function reads, or a function of the file that it calls, a norm of
     ``clip_grad_norm_`` that the program uses, lines with passes that are all discarded before or after the training,
-    passes of one network that another network clears, closures, and steps skipped for a loss that is not finite.
+    passes of one network that another network clears, closures, and steps that a condition on the loss skips.
 
     References
     ----------
@@ -122,7 +123,7 @@ class BackwardPassesDiscarded(Rule):
         if not run.gradients.wasted:
             return
         for site, line in run.gradients.lines().items():
-            if not line.elsewhere and self._is_wasteful(line):
+            if not line.elsewhere and self._is_wasteful(line) and not is_refused(site):
                 self._tell(site, line, run)
             elif self._is_in_vain(site, line, run):
                 self._tell_whole(site, line, run)

@@ -22,6 +22,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import ENDED, Condition
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._syntax.models import modules
+from truestep.rules._syntax.steps.targets import is_target
 from truestep.syntax import Program, Suspicion
 
 _SAMPLED = 3
@@ -114,7 +115,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     dropout with the same rate that follows the mode; there, one evaluation of a whole tensor is enough. Not reported:
     Monte Carlo dropout (a batch that is used several times, several passes), switches that turn it off in some
     evaluations, corrupted inputs, random masks, untrained models, and calls of functions that pass a flag or a rate
-    (other than ``training=False``), or stand in a function that is named for it, such as ``mc_predict``.
+    (other than ``training=False``), make a target of which the loss is computed, or stand in a function that is named
+    for it, such as ``mc_predict``.
 
     References
     ----------
@@ -188,7 +190,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._functions.add(event.model)
                 if event.sampled:
                     self._excuse(event.model)
-                else:
+                elif not is_target(event.site):
                     self._evaluating(event)
             case DrawsCompared(cause=str(cause), model=model) if cause:
                 self._on_copy[model] = event

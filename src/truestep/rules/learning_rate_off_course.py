@@ -76,7 +76,8 @@ class LearningRateOffCourse(Rule):
     ------------------
     One of several groups that keeps its rate on purpose, if it is the peak of the others' course. Not reported: rates
     of exactly 0 at once or while another optimizer steps (parts that wait or are turned off), groups with schedules of
-    torch, computed rates that anything but a log reads, warm-ups of fewer than 50 updates (a trial of the program),
+    torch, computed rates that anything but a log reads, rates that are
+    collected to choose one, warm-ups of fewer than 50 updates (a trial of the program),
     and runs that were interrupted.
 
     References
@@ -158,7 +159,9 @@ class LearningRateOffCourse(Rule):
             draft.cost = (
                 f"{max(used[-1].rates):.3g} at update {used[-1].until:,} of {updates:,}, {share:.2g} of its rate"
             )
-        elif _is_turned(used, updates, run.rates.segments[number][-1], run.optimizers.get(number)):
+        elif _is_turned(used, updates, run.rates.segments[number][-1], run.optimizers.get(number)) and not (
+            (site := run.rates.written.get(number)) is not None and schedules.tries_rates(site.path)
+        ):
             message = f"the learning rate of `{name}` rose from 0 to its full value over the whole run"
             draft = self._found(number, message, "let it fall: turn the factor round", run)
             draft.confidence = Confidence.MEDIUM

@@ -39,8 +39,8 @@ class NoiseScaledByVariance(Rule):
     Known false alarms
     ------------------
     None known. Not reported: processes in which the samples keep their scale, straight paths (shares that add up to 1),
-    noise or samples without a variable where the model is called, inputs of less than two numbers for each sample,
-    and tensors on accelerators.
+    shares that are the same in all samples and steps (a denoising autoencoder), noise or samples without a variable
+    where the model is called, inputs of less than two numbers for each sample, and tensors on accelerators.
 
     References
     ----------

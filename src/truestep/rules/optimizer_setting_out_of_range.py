@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from truestep.events import Event, LearningRateRead, LossRead, OptimizerBuilt, OptimizerStepped, RunEnded, Site
@@ -19,6 +20,8 @@ _LEAST_PARAMETERS = 3
 _SAME = 0.95
 """Least loss, relative to the first, from which on it has not fallen."""
 _LEAST_STEPS = 50
+_BIAS = re.compile(r"bias|beta|norm|(^|[._`])b\d*`?$", re.IGNORECASE)
+_LEAST_BIASES = 2
 
 
 class OptimizerSettingOutOfRange(Rule):
@@ -58,6 +61,8 @@ class OptimizerSettingOutOfRange(Rule):
     ------------------
     A search that tries such values only. Not reported: a momentum of 0, a small one beside a weight decay, betas that
     are close to each other, settings that change during the run, lines that build optimizers with usual values too,
+    weight decays of gates and other parameters of one dimension in models with few biases, or beside penalties or
+    weights without a scale (a loop over the parameters that computes with them, a parametrization),
     optimizers without a step, and optimizers that are not torch's own.
 
     References
@@ -130,7 +135,11 @@ class OptimizerSettingOutOfRange(Rule):
     def _exchanged(self, built: OptimizerBuilt, run: Progress) -> None:
         """Report a weight decay of all parameters but matrices."""
         decay = built.decay_of_vectors
-        if decay and self._decays[built.site] <= {0.0, decay}:
+        names = [run.parameter_names((number,)) for number in built.parameters]
+        biases = not names or sum(map(bool, map(_BIAS.search, names))) >= _LEAST_BIASES
+        by_hand = built.site is not None and optimizers.decays_by_hand(built.site.path)
+        rescaled = any("parametrizations." in name for name in names)
+        if decay and self._decays[built.site] <= {0.0, decay} and biases and not by_hand and not rescaled:
             self.report(
                 built.site,
                 f"biases have a weight decay of {decay:g}, and matrices have none",

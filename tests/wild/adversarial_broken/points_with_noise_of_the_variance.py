@@ -1,4 +1,4 @@
-"""A diffusion of points without a module: the shares are drawn anew for each batch, and stand in the expression."""
+"""A diffusion of points without a module: each batch has shares of noise, and stand in the expression."""
 
 import torch
 

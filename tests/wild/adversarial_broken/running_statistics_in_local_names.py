@@ -1,4 +1,4 @@
-"""Layers without modules: the running statistics of the normalisation get names of their own, and stay at zero and one."""
+"""Layers without modules: running statistics that go to local names, and stay at zero and one."""
 
 import torch
 

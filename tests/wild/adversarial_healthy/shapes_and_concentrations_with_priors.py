@@ -1,4 +1,4 @@
-"""Products of log-probabilities and numbers with an error of their own: times of Weibull, shares of Dirichlet, one batch."""
+"""Products of log-probabilities and numbers beside an error of these: times of Weibull, shares of Dirichlet, one batch."""
 
 import torch
 from torch import nn

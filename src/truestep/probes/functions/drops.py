@@ -10,6 +10,7 @@ from typing import Any
 
 from truestep import source
 from truestep.events import Site
+from truestep.probes.context.local_variables import variables
 from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
 from truestep.probes.unread.statements import scope_of
@@ -18,7 +19,10 @@ _CHECKS = 4
 _DRAWS = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_"})
 _RATE = re.compile(r"drop|keep|(^|_)p($|_)", re.IGNORECASE)
 _FLAG = re.compile(r"drop|train|eval|sampl|mc|stochastic|noise|(^|_)p($|_)", re.IGNORECASE)
-_SAMPLES = re.compile(r"mc|monte|uncert|sampl|ensemble|bayes|epistemic|augment|tta", re.IGNORECASE)
+_SAMPLES = re.compile(
+    r"mc|monte|uncert|sampl|ensemble|bayes|epistemic|augment|tta|thompson|explor|posterior|stochas|nois|drop",
+    re.IGNORECASE,
+)
 
 
 class Drops:
@@ -108,12 +112,20 @@ def _is_rate(node: ast.expr) -> bool:
     return any(map(_RATE.search, names))
 
 
-def on_purpose(site: Site | None) -> bool:
-    """Return True if a call says that it is random: it passes a flag or a rate, or its function is named for it."""
+def on_purpose(site: Site | None, frame: FrameType | None = None) -> bool:
+    """Return True if a call says that it is random: it passes a flag or a rate, or its function is named for it.
+
+    Args:
+        site: its line.
+        frame: its frame; None if no variables are read.
+    """
     call = call_at(site)
     if site is None or call is None or _SAMPLES.search(site.function):
         return True
     if any(isinstance(one, ast.Constant) and (one.value is True or type(one.value) is float) for one in call.args):
+        return True
+    values = {} if frame is None else variables(frame)
+    if any(isinstance(one, ast.Name) and values.get(one.id) is True for one in call.args):
         return True
     return any(map(_says_random, call.keywords))
 

@@ -342,7 +342,7 @@ class FunctionProbe(Probe):
             self._calls[site] = calls
         read = scene.checks is not None and calls <= _MOST_READ
         module = as_module(scene.torch, own, passed, samples) if read else None
-        sampled = dropout is not None and on_purpose(site)
+        sampled = dropout is not None and on_purpose(site, user)
         if sampled or (drops is not None and not drops.changes(dropout, module, frame)):
             dropout = None
         use = Use() if site is None else use_of(site)

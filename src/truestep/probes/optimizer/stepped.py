@@ -315,13 +315,15 @@ def settings(optimizer: Any) -> tuple[tuple[str, float], ...]:
 
 
 def decay_of_vectors(optimizer: Any) -> float:
-    """Return the least weight decay of parameters of one dimension, if all have one and no matrix has; else 0."""
+    """Return the least weight decay of parameters of one dimension, if all that train have one and no matrix has."""
     decays: dict[bool, list[float]] = {False: [], True: []}
     for group in optimizer.param_groups:
         decay = group.get("weight_decay")
         for parameter in group["params"]:
             if type(parameter).__module__.partition(".")[0] != "torch":
                 return 0.0  # a class of the program, whose code would run
+            if not parameter.requires_grad:  # frozen matrices need no decay
+                continue
             decays[parameter.dim() > 1].append(float(decay) if isinstance(decay, int | float) else 0.0)
     if min(map(len, decays.values())) < _LEAST_OF_KIND or any(decays[True]):
         return 0.0

@@ -111,7 +111,7 @@ class LostAttributes:
         names = own_dict(thing) or {}
         buffers: Any = names.get("_buffers")
         value: Any = names.get(name, buffers.get(name) if type(buffers) is dict else None)
-        if type(value) in (int, float):
+        if type(value) is float or (type(value) is int and value in (0, 1)):  # other integers are sizes and numbers
             return value
         if type(value) is not self._scene.torch.Tensor or value.requires_grad or not value.is_cpu:
             return None
@@ -133,17 +133,25 @@ def lost_attributes(path: str) -> tuple[LostAttribute, ...]:
     for owner in source.walk(tree):
         for method in owner.body if isinstance(owner, ast.ClassDef) else ():
             if isinstance(owner, ast.ClassDef) and isinstance(method, ast.FunctionDef):
-                for name, node in lost_in(owner, method):
+                for name, node in lost_in(owner, method, tree):
                     place = Site(path, node.lineno, node.col_offset, node.end_lineno or -1, node.end_col_offset or -1)
                     found.append(LostAttribute(owner.name, name, path, place))
     return tuple(found)
 
 
-def lost_in(owner: ast.ClassDef, method: ast.FunctionDef) -> Iterator[tuple[str, ast.Assign]]:
+def lost_in(
+    owner: ast.ClassDef, method: ast.FunctionDef, tree: ast.AST | None = None
+) -> Iterator[tuple[str, ast.Assign]]:
     """Yield the attributes of a class that a method assigns to local variables which nothing reads.
 
-    The next value is made from the attribute and from another variable, as in an average. The class reads the attribute
-    in another expression, and no other method changes it.
+    The next value is a sum of the attribute and of another variable with a factor, as in an average: a product is often
+    a setting that fits the batch, and a plain sum an index. The class reads the attribute in another expression, and
+    neither another method changes it nor code outside of the class assigns it.
+
+    Args:
+        owner: the class.
+        method: a method of it.
+        tree: the module.
 
     >>> code = '''
     ... class Norm:
@@ -167,9 +175,34 @@ def lost_in(owner: ast.ClassDef, method: ast.FunctionDef) -> Iterator[tuple[str,
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value) if name not in read | declared:
                 others = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)} - {this}
-                if others and _reads(value, name) and not _changes(owner, name):
-                    if _reads(owner, name) > _reads(value, name):
+                if others and _is_mixed(value, name) and not _changes(owner, name):
+                    if _reads(owner, name) > _reads(value, name) and not _is_renewed(tree or owner, name, this):
                         yield name, node
+
+
+def _is_mixed(value: ast.BinOp, name: str) -> bool:
+    """Return True for a sum that begins or ends with an attribute, one part of which has a factor.
+
+    >>> texts = "0.9 * self.m + x", "self.m + r * (x - self.m)", "self.m + x", "2 * (x + self.m)", "x - r * self.m"
+    >>> [_is_mixed(ast.parse(text, mode="eval").body, "m") for text in texts]
+    [True, True, False, False, False]
+    """
+    if not isinstance(value.op, ast.Add | ast.Sub):
+        return False
+    parts = [value.left, value.right] if isinstance(value.op, ast.Add) else [value.left]
+    own = any(isinstance(one, ast.BinOp | ast.Attribute) and _reads(one, name) for one in parts)
+    return own and any(isinstance(one, ast.Mult | ast.Div) for one in ast.walk(value))
+
+
+def _is_renewed(tree: ast.AST, name: str, this: str) -> bool:
+    """Return True if a module assigns a value to an attribute of this name of an object other than ``self``."""
+    for node in source.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            match target:
+                case ast.Attribute(attr=attribute, value=whose) if attribute == name:
+                    if not (isinstance(whose, ast.Name) and whose.id in (this, "self")):
+                        return True
+    return False
 
 
 def _reads(whole: ast.AST, name: str) -> int:

@@ -46,6 +46,8 @@ class NoiseShares:
         self._aside: Any = aside
         self._left: dict[int, int] = {}
         """Model to the number of calls that are still looked at."""
+        self._first: dict[int, float] = {}
+        """Model to the share of the noise in a first sample."""
 
     def returned(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Read the inputs of a call in training that has returned."""
@@ -61,13 +63,16 @@ class NoiseShares:
                 if not _is_plain(value):
                     continue
                 tensors = {name: one for name, one in names.items() if type(one) is torch.Tensor}
-                wrong = self._read(value, tensors, own)
+                wrong = self._read(model, value, tensors, own)
                 if wrong is not None:
                     self._scene.emit(NoiseScaled(model=model, site=_made_at(site, path, own), wrong=wrong))
                     return
 
-    def _read(self, value: Any, tensors: dict[str, Any], frame: FrameType) -> bool | None:
-        """Return True if the noise has a share that is a variance, False for a deviation; None for another mixture."""
+    def _read(self, model: int, value: Any, tensors: dict[str, Any], frame: FrameType) -> bool | None:
+        """Return True if the noise has a share that is a variance, False for a deviation; None for another mixture.
+
+        A share that is the same in all samples, at each step, is a setting, and not of a process.
+        """
         alike = {
             name: one
             for name, one in tensors.items()
@@ -86,7 +91,8 @@ class NoiseShares:
                 if bool((of_variance > _CLEARLY).any()):
                     return False
             elif bool((of_variance < _ROUNDING).all()) and bool((of_deviation > _CLEARLY).any()):
-                return True
+                first = self._first.setdefault(model, float(share[0]))
+                return True if bool(((share - first).abs() > _ROUNDING).any()) else None
         return None
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from truestep import source
 from truestep.syntax import Call, Program, Suspicion
 
+_PENALTIES = frozenset({"abs", "norm", "square", "pow", "mul_", "div_", "copy_", "clamp_"})
+"""Methods of parameters of which a penalty or a decay is made."""
+_TRAINING = frozenset({"backward", "step"})
 _SMALL = 0.005
 """Largest momentum, or share of the old squares, that is a weight decay in another place."""
 _LONGER = 4
@@ -104,3 +109,49 @@ def optimizer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
 def _number(node: ast.expr, call: Call, program: Program) -> float | None:
     value = program.values.constant(node, call.context, call.order)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@functools.lru_cache(maxsize=64)
+def decays_by_hand(path: str) -> bool:
+    """Return True if a file has a penalty of parameters, or decays them, in a loop over them, or sets weight decays."""
+    tree = source.parsed(path)
+    return tree is not None and any(map(_decays, source.walk(tree)))
+
+
+def _decays(node: ast.AST) -> bool:
+    """Return True for a loop that computes with parameters, and for a weight decay that is assigned to a group.
+
+    >>> texts = "sum(p.abs().sum() for p in w)", "[p.ndim for p in w]", "g['weight_decay'] = 0.1", "g['lr'] = 0.1"
+    >>> [any(map(_decays, ast.walk(ast.parse(text)))) for text in texts]
+    [True, False, True, False]
+    """
+    match node:
+        case ast.For(target=target, body=body):
+            called = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+            parts: list[ast.AST] = [] if called & _TRAINING else [*body]
+        case ast.GeneratorExp(elt=part, generators=[ast.comprehension(target=target)]):
+            parts = [part]
+        case ast.ListComp(elt=part, generators=[ast.comprehension(target=target)]):
+            parts = [part]
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value="weight_decay"))]):
+            return True
+        case _:
+            return False
+    names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return any(_is_penalty(one, names) for part in parts for one in ast.walk(part))
+
+
+def _is_penalty(node: ast.AST, names: set[str]) -> bool:
+    """Return True for a size of a variable, and for a call that scales it in place."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Pow()):
+            return name in names
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Name(id=other), op=ast.Mult()):
+            return name == other and name in names
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=called)):
+            return name in names and called in _PENALTIES
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="data"), attr=called)):
+            return name in names and called in _PENALTIES
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Sub()):
+            return name in names
+    return False

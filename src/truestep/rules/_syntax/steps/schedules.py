@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
+from truestep import source
 from truestep.rules._syntax.named import named_only
 from truestep.syntax import (
     Act,
@@ -348,3 +350,29 @@ def _changes(one: Binding, training: Training) -> bool:
         for each in training.scope.bindings.get(name, ())
         if each is not one
     )
+
+
+@functools.lru_cache(maxsize=64)
+def tries_rates(path: str) -> bool:
+    """Return True if a file collects the rates that it sets, and chooses among them: a test of rates."""
+    tree = source.parsed(path)
+    return tree is not None and _chooses(tree)
+
+
+def _chooses(tree: ast.AST) -> bool:
+    """Return True if a list of pairs with a rate that is set goes to a function that chooses.
+
+    >>> code = "group['lr'] = rate; found.append((rate, loss)); print(min(found, key=second))"
+    >>> _chooses(ast.parse(code)), _chooses(ast.parse(code.replace("min", "len")))
+    (True, False)
+    """
+    rates, kept, chosen = set(), [], set()
+    for node in source.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value="lr"))], value=ast.Name(id=name)):
+                rates.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given]):
+                kept.append((name, {one.id for one in ast.walk(given) if isinstance(one, ast.Name)}))
+            case ast.Call(func=ast.Name(id="min" | "max" | "sorted"), args=args):
+                chosen |= {one.id for given in args for one in ast.walk(given) if isinstance(one, ast.Name)}
+    return any(name in chosen and names & rates for name, names in kept)
