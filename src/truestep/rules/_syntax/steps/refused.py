@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 
 from truestep import source
 from truestep.events import Site
 
 _STEPS = frozenset({"step", "zero_grad"})
-_MODULES = frozenset({"torch", "self", "nn", "F"})
+_OTHERS = frozenset({"torch", "self", "nn", "F", *vars(builtins)})
+"""Names that a loss has in common with other expressions: modules, functions of Python."""
 
 
 def is_refused(site: Site | None) -> bool:
@@ -36,8 +38,8 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
     ...     optimizer.zero_grad()
     ... else:
     ...     optimizer.step()
-    ... error.backward()
-    ... if step % 4 == 3:
+    ... (error / len(parts)).backward()
+    ... if step % 4 == 3 or step == len(batches):
     ...     optimizer.step()'''
     >>> refused_in(ast.parse(code))
     frozenset({(2, 0)})
@@ -49,7 +51,7 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
         guards = [node.test for node in nodes if isinstance(node, ast.If) and _is_acting(node)]
         for node in nodes if guards else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-                names = _made_from(_names(node.func.value) - _MODULES, nodes)
+                names = _made_from(_names(node.func.value) - _OTHERS, nodes)
                 if any(names & _names(test) for test in guards):
                     found.add((node.lineno, node.col_offset))
     return frozenset(found)
