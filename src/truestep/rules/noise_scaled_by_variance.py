@@ -8,7 +8,7 @@ _LEAST = 3
 
 
 class NoiseScaledByVariance(Rule):
-    """The noise in the inputs of a diffusion model is scaled by its variance, where the deviation is meant.
+    """The noise in the inputs of a diffusion model is scaled by its variance, not by its standard deviation.
 
     What it does
     ------------
@@ -20,8 +20,8 @@ class NoiseScaledByVariance(Rule):
     Why it matters
     --------------
     The model is trained on inputs with less noise than those that the sampler gives it: the sampler computes with the
-    deviation. The loss falls as usual. In the proof, a model of digits, samples lie 3.9 from the nearest held-out digit
-    instead of 3.5; other digits lie at 2.7.
+    standard deviation. The loss falls as usual. In the proof, a model of digits, samples lie 3.9 from the nearest
+    held-out digit instead of 3.5; other digits lie at 2.7.
 
     Example
     -------
@@ -73,7 +73,7 @@ class NoiseScaledByVariance(Rule):
             return
         draft = self.report(
             event.site,
-            "the noise in the input is scaled by its variance, not by its deviation",
+            "the noise in the input is scaled by its variance, not by its standard deviation",
             run=run,
             label="square of the share of the samples + share of the noise = 1, in each sample",
             cost="the model learns on less noise than a sampler gives it",
