@@ -35,13 +35,6 @@ def test_tries_before_two_of_three_steps_are_quiet():
     assert judge(BackwardPassesDiscarded, [BUILT, *[*[MADE, CLEARED, MADE, USED] * 2, MADE, USED] * 6]) == []
 
 
-def test_the_window_at_the_end_of_each_epoch_may_be_of_one_batch():
-    (finding,) = judge(
-        BackwardPassesDiscarded, [BUILT, READ, *[*[CLEARED, MADE, CLEARED, MADE, USED] * 4, CLEARED, MADE, USED] * 3]
-    )
-    assert (finding.primary.site, finding.seen.count, finding.seen.total) == (ZERO, 12, 27)
-
-
 def test_clearing_by_assignment_is_found_at_the_backward_pass():
     (finding,) = judge(BackwardPassesDiscarded, [BUILT, *[MADE, MADE, USED] * 5])
     assert finding.primary.site == BACKWARD

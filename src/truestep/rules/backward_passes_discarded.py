@@ -23,9 +23,7 @@ _LONGEST = 40
 _READ = ("grad", "hook", "perf_counter", "profile", "timeit")
 """Parts of names with which a program reads gradients, or measures the time that they take."""
 _REGULAR = 0.8
-"""Least share of the lost passes that were counted step by step, and of the steps behind a pass over a loader."""
-_MOST_STEPS = 0.75
-"""Least share of the steps before which the same number of passes was lost: one of four windows may be a last one."""
+"""Least share of the steps before which the same number of passes was lost, or all but one of a pass over a loader."""
 _MOSTLY = 4
 """Least number of passes lost for each one used, where they were not counted step by step."""
 
@@ -36,8 +34,8 @@ class BackwardPassesDiscarded(Rule):
     What it does
     ------------
     Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
-    some of its passes are used, about as many or more are cleared unused, and the same number is lost before most
-    steps, or each step comes behind a pass over a DataLoader. Also reports a line of which all passes are cleared, in
+    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step,
+    or each step comes behind a pass over a DataLoader. Also reports a line of which all passes are cleared, in
     turn with steps on the passes of other lines, if nothing in its file reads gradients.
 
     Why it matters
@@ -132,18 +130,15 @@ class BackwardPassesDiscarded(Rule):
 
     @staticmethod
     def _is_wasteful(line: PassLine) -> bool:
-        """Return True if a line loses passes before most steps, and about as many as are used, or more.
-
-        The window at the end of a pass over the samples may be of one batch, which is used.
-        """
+        """Return True if a line loses passes before each step, and not fewer than are used."""
         stepped = sum(line.lost.values())
-        if not line.used or line.wasted < _MOST_STEPS * line.used or stepped < _LEAST_STEPS:
+        if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
         if sum(number * times for number, times in line.lost.items()) < _REGULAR * line.wasted:
             # Steps of another optimizer lie between: only the totals of such a line are exact.
             return line.wasted >= _MOSTLY * line.used
         number, times = line.lost.most_common(1)[0]
-        return number > 0 and max(times / _MOST_STEPS, line.behind / _REGULAR) >= stepped
+        return number > 0 and max(times, line.behind) >= _REGULAR * stepped
 
     def _is_in_vain(self, site: Site | None, line: PassLine, run: Progress) -> bool:
         """Return True if all passes of a line are cleared by calls, between steps on the same parameters, and not read.
@@ -177,7 +172,7 @@ class BackwardPassesDiscarded(Rule):
         clearing = max(line.discarded, key=lambda by: line.discarded[by])
         most = max(number, line.wasted // line.used)
         passes = f"{most} backward pass" + ("es" if most > 1 else "")
-        if times < _MOST_STEPS * steps and max(line.lost) >= most:
+        if times < _REGULAR * steps and max(line.lost) >= most:
             passes = f"up to {max(line.lost)} backward passes"
         made = Mark(site, f"{line.made:,} backward passes, {line.used:,} used by a step")
         where = clearing if clearing is not None else site
