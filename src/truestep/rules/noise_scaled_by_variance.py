@@ -54,6 +54,7 @@ class NoiseScaledByVariance(Rule):
     account = "samples"
     watches = (NoiseScaled,)
     needs = (NoiseScaled,)
+    asks = "noise in an input is scaled by its standard deviation"
 
     def __init__(self) -> None:
         super().__init__()

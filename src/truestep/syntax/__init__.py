@@ -1,5 +1,6 @@
 """The model of a file of training code, from its syntax alone, for rules that suspect failures.
 
+- `attributes`: attributes with a next value that a local variable gets.
 - `choices`: numbers that are chosen by samples of the test.
 - `expressions`: the calls, uses of names and assignments in expressions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.

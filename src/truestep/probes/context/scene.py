@@ -134,12 +134,12 @@ class Scene:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Context manager in which the probes observe nothing."""
-        self.active = False
+        """Context manager in which the probes observe nothing; a session that is over stays so."""
+        active, self.active = self.active, False
         try:
             yield
         finally:
-            self.active = not self.blind
+            self.active = active and not self.blind
 
     def forget(self) -> None:
         """Forget every object, so that a session that is over leaves no reference to the program's tensors."""

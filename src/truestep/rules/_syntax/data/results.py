@@ -6,10 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from truestep.findings import Confidence
 from truestep.rules._syntax.data.batches import wrong_sums
 from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.rules._syntax.data.sums import sums_of_all_reports
 from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted, names_in, part_of
+from truestep.syntax.attributes import lost_in
 
 _TENSOR_ONLY = {
     "masked_fill", "masked_scatter", "index_fill", "index_add", "scatter_add", "unsqueeze", "clamp", "clamp_min",
@@ -82,7 +84,8 @@ def _of_new(call: Call) -> bool:
 
 
 def result_never_read(program: Program) -> Iterator[Suspicion]:
-    """Yield statements that are only an operation on a tensor, which changes nothing."""
+    """Yield operations on a tensor that change nothing, and next values of attributes that a local variable gets."""
+    yield from _lost_attributes(program)
     chained = [call for name in _PLAIN for call in program.method(name, f"{name}_") if _of_new(call)]
     for call in (*program.method(*_TENSOR_ONLY, "to", "cuda"), *chained):
         if (
@@ -107,6 +110,20 @@ def result_never_read(program: Program) -> Iterator[Suspicion]:
             "changes nothing",
             f"call `{name}_`, which changes the tensor" if name in _PLAIN else assigned,
         )
+
+
+def _lost_attributes(program: Program) -> Iterator[Suspicion]:
+    for owner in ast.walk(program.tree):
+        for method in owner.body if isinstance(owner, ast.ClassDef) else ():
+            if isinstance(owner, ast.ClassDef) and isinstance(method, ast.FunctionDef):
+                for name, node in lost_in(owner, method, program.tree):
+                    yield Suspicion(
+                        node.value,
+                        f"nothing reads the new `{name}`: the attribute `self.{name}` keeps its value",
+                        "a local variable gets the next value of the attribute",
+                        f"assign it to `self.{name}`",
+                        confidence=Confidence.MEDIUM,
+                    )
 
 
 def _plain(call: Call) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from truestep import source
+from truestep.findings import Confidence
 from truestep.syntax import Call, Program, Suspicion
 
 _PENALTIES = frozenset({"abs", "norm", "square", "pow", "mul_", "div_", "copy_", "clamp_"})
@@ -81,6 +82,7 @@ def is_usual(settings: dict[str, float], other: dict[str, float]) -> bool:
 
 def optimizer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
     """Yield constructions of optimizers with a setting out of range that the source writes out."""
+    yield from exchanged_groups(program)
     if _CHANGED.search(program.text):
         return
     for call in program.optimizers:
@@ -104,6 +106,59 @@ def optimizer_setting_out_of_range(program: Program) -> Iterator[Suspicion]:
         found = out_of_range(settings, settings.get("weight_decay", 0.0))
         if found is not None:
             yield Suspicion(call.node, found.message.format(kind=call.method), found.label, found.help)
+
+
+_VECTORS = ("ndim < 2", "ndim <= 1", "ndim == 1", "dim() < 2", "dim() <= 1", "dim() == 1")
+_MATRICES = ("ndim >= 2", "ndim > 1", "dim() >= 2", "dim() > 1")
+
+
+def exchanged_groups(program: Program) -> Iterator[Suspicion]:
+    """Yield optimizers with a weight decay of the parameters of one dimension, and with one of zero of the others."""
+    lists = {
+        target.id: ast.unparse(node.value)
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.ListComp)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    groups = [node for node in ast.walk(program.tree) if isinstance(node, ast.List) and _exchanges(node, lists)]
+    names = {
+        target.id
+        for node in ast.walk(program.tree)
+        if isinstance(node, ast.Assign) and node.value in groups
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in program.optimizers if groups and not any(map(_decays, ast.walk(program.tree))) else ():
+        given = call.argument(0, "params")
+        if given in groups or (isinstance(given, ast.Name) and given.id in names):
+            yield Suspicion(
+                call.node,
+                "biases have a weight decay, and matrices have none",
+                "the groups are exchanged",
+                "give the weight decay to the parameters with two or more dimensions",
+                confidence=Confidence.MEDIUM,
+            )
+
+
+def _exchanges(groups: ast.List, lists: dict[str, str]) -> bool:
+    """Return True for a group of vectors with a weight decay, beside one of matrices with zero.
+
+    >>> text = "[{'params': [p for p in w if p.ndim < 2], 'weight_decay': 0.1}, {'params': m, 'weight_decay': 0.0}]"
+    >>> lists = {"m": "[p for p in w if p.ndim >= 2]"}
+    >>> [_exchanges(ast.parse(one, mode="eval").body, lists) for one in (text, text.replace("< 2", "> 2"))]
+    [True, False]
+    """
+    decays: dict[str, bool] = {}
+    for group in groups.elts:
+        keys = [ast.unparse(key).strip("'") if key is not None else "" for key in getattr(group, "keys", [])]
+        values = dict(zip(keys, getattr(group, "values", []), strict=False))
+        made, decay = values.get("params"), values.get("weight_decay")
+        text = lists.get(made.id, "") if isinstance(made, ast.Name) else "" if made is None else ast.unparse(made)
+        for kind, signs in (("vectors", _VECTORS), ("matrices", _MATRICES)):
+            if decay is not None and any(text.endswith(f"{sign}]") for sign in signs):
+                decays[kind] = not (isinstance(decay, ast.Constant) and decay.value == 0)
+    return decays == {"vectors": True, "matrices": False}
 
 
 def _number(node: ast.expr, call: Call, program: Program) -> float | None:
