@@ -22,7 +22,8 @@ class AdvantageWithGradient(Rule):
     The advantage is a weight: it says how much an action is worth, and the policy loss is to change the policy only.
     With a gradient, the policy loss is lower if the values are higher wherever an action is not certain, and the critic
     learns values that are far too high. Returns that are continued with these values pass the error on. In the proof,
-    the values are ten times too high, and an agent that reached its goal at every tenth move never reaches it.
+    the mean value is 7.5 to 12.2 instead of 0.85, and an agent that reached its goal at every tenth move never reaches
+    it.
 
     Example
     -------

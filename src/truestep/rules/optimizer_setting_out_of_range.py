@@ -29,11 +29,12 @@ class OptimizerSettingOutOfRange(Rule):
 
     What it does
     ------------
-    Reads the settings of each optimizer of torch at its first step. Reports betas of which the first averages over
-    more than four times as many steps as the second, a momentum of 1 or more, an ``alpha`` of ``RMSprop`` of 1 or more,
-    and a momentum or an ``alpha`` of at most 0.005 without a weight decay; also a weight decay of all biases and other
-    parameters of one dimension, if matrices have none. If no loss falls, reports a weight decay of
-    0.5 or more; that of ``AdamW`` if it is 0.05 or more when multiplied by the learning rate.
+    Reads the settings of each optimizer of torch at its first step. Reports betas of which the first averages over more
+    than four times as many steps as the second, a momentum of 1 or more, an ``alpha`` of ``RMSprop`` of 1 or more, and
+    a momentum or an ``alpha`` of at most 0.005 without a weight decay; also a weight decay of all biases and other
+    parameters of one dimension, if matrices have none. If no loss falls, reports a weight decay of 0.5 or more; that of
+    ``AdamW`` if it is 0.05 or more when multiplied by the learning rate. The syntax shows settings that a file writes
+    out, and groups by the number of dimensions.
 
     Why it matters
     --------------

@@ -38,7 +38,7 @@ class ResultNeverRead(Rule):
     reports a loop that calls a recurrent model with one step of a sequence after the other, always from the same state,
     and never reads the state that the model returns: the next input is made from the result, or only the result of the
     last step is read. The model is a recurrent layer of torch, or its source returns the next state by the name of the
-    argument.
+    argument. The syntax shows operations that are statements, and such next values of attributes.
 
     Why it matters
     --------------
