@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from truestep.events import AdvantageFollowed, Event, Site
+from truestep.events import AdvantageFollowed, Event
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._readings import ReadingRule
+from truestep.rules._rule import Progress
 
-_LEAST = 3
 
-
-class AdvantageWithGradient(Rule):
+class AdvantageWithGradient(ReadingRule):
     """The advantage in a policy loss has a gradient to the critic: the policy loss trains the values, too.
 
     What it does
@@ -62,25 +61,13 @@ class AdvantageWithGradient(Rule):
     watches = (AdvantageFollowed,)
     needs = (AdvantageFollowed,)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: dict[Site | None, list[int]] = {}
-        """Line of the backward pass to the steps in which its advantage had a gradient."""
-
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, AdvantageFollowed):
-            return
-        if not event.gradient:
-            self._lines.pop(event.site, None)
-            self.withdraw(event.site)
-            return
-        reads = self._lines.setdefault(event.site, [])
-        reads.append(run.step)
-        if len(reads) < _LEAST:
+        if not isinstance(event, AdvantageFollowed) or not self.shown(event.site, run, right=not event.gradient):
             return
         name = f"`{event.name}`" if event.name else "a factor of the log-probability"
         through = Mark(event.site, "the backward pass through it and through the log-probability")
-        draft = self.report(
+        self.report_line(
+            event.site,
             event.made or event.site,
             "the advantage in the policy loss has a gradient to the critic",
             run=run,
@@ -89,6 +76,4 @@ class AdvantageWithGradient(Rule):
             cost="the policy loss moves the values up where actions are uncertain, away from the returns",
             help="detach the advantage in the policy loss",
             unit="backward passes read",
-            key=event.site,
         )
-        draft.count, draft.first_step = len(reads), reads[0]

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from truestep.events import Event, NoiseScaled, Site
+from truestep.events import Event, NoiseScaled
 from truestep.findings import Confidence, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._readings import ReadingRule
+from truestep.rules._rule import Progress
 
-_LEAST = 3
 
-
-class NoiseScaledByVariance(Rule):
+class NoiseScaledByVariance(ReadingRule):
     """The noise in the inputs of a diffusion model is scaled by its variance, not by its standard deviation.
 
     What it does
@@ -56,23 +55,11 @@ class NoiseScaledByVariance(Rule):
     needs = (NoiseScaled,)
     asks = "noise in an input is scaled by its standard deviation"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: dict[Site | None, list[int]] = {}
-        """Line that makes an input to the steps in which it had such shares."""
-
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, NoiseScaled):
+        if not isinstance(event, NoiseScaled) or not self.shown(event.site, run, right=not event.wrong):
             return
-        if not event.wrong:
-            self._lines.pop(event.site, None)
-            self.withdraw(event.site)
-            return
-        reads = self._lines.setdefault(event.site, [])
-        reads.append(run.step)
-        if len(reads) < _LEAST:
-            return
-        draft = self.report(
+        self.report_line(
+            event.site,
             event.site,
             "the noise in the input is scaled by its variance, not by its standard deviation",
             run=run,
@@ -80,6 +67,4 @@ class NoiseScaledByVariance(Rule):
             cost="the model learns on less noise than a sampler gives it",
             help="take the square root of the share of the noise",
             unit="inputs read",
-            key=event.site,
         )
-        draft.count, draft.first_step = len(reads), reads[0]

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
-
-from truestep.events import Event, SampleUsed, Site, TapeRead
+from truestep.events import Event, SampleUsed, TapeRead
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._readings import ReadingRule
+from truestep.rules._rule import Progress
 
-_LEAST = 3
 
-
-class SampleWithoutGradient(Rule):
+class SampleWithoutGradient(ReadingRule):
     """A module is trained on samples of a distribution with trained parameters, and the samples have no gradient.
 
     What it does
@@ -61,19 +58,13 @@ class SampleWithoutGradient(Rule):
     watches = (SampleUsed,)
     needs = (TapeRead,)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._reads: Counter[Site | None] = Counter()
-
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, SampleUsed):
-            return
-        self._reads[event.site] += 1
-        if self._reads[event.site] < _LEAST:
+        if not isinstance(event, SampleUsed) or not self.shown(event.site, run):
             return
         function = event.kind.startswith("torch.")
         drawn = f"`{event.kind}`" if function else f"`sample()` of {event.kind}"
-        draft = self.report(
+        self.report_line(
+            event.site,
             event.site,
             f"{drawn} drops the gradient, and a loss behind the sample cannot train its parameters",
             run=run,
@@ -82,6 +73,4 @@ class SampleWithoutGradient(Rule):
             help="scale noise: `mean + scale * torch.randn_like(scale)`" if function else "draw with `rsample()`",
             cost=f"the loss behind the sample trains {run.parameter_names(event.parameters)} only",
             unit="backward passes read",
-            key=event.site,
         )
-        draft.count, draft.first_step = self._reads[event.site], 0

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from truestep.events import Event, Site, TargetFollowed
+from truestep.events import Event, TargetFollowed
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._readings import ReadingRule
+from truestep.rules._rule import Progress
 
-_LEAST = 3
 
-
-class TargetWithGradient(Rule):
+class TargetWithGradient(ReadingRule):
     """The target of a loss is computed by the model in training, with a gradient: the model moves its own target.
 
     What it does
@@ -59,24 +58,12 @@ class TargetWithGradient(Rule):
     watches = (TargetFollowed,)
     needs = (TargetFollowed,)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: dict[Site | None, list[int]] = {}
-        """Line of the backward pass to the steps in which its target had a gradient."""
-
     def observe(self, event: Event, run: Progress) -> None:
-        if not isinstance(event, TargetFollowed):
-            return
-        if not event.gradient:
-            self._lines.pop(event.site, None)
-            self.withdraw(event.site)
-            return
-        reads = self._lines.setdefault(event.site, [])
-        reads.append(run.step)
-        if len(reads) < _LEAST:
+        if not isinstance(event, TargetFollowed) or not self.shown(event.site, run, right=not event.gradient):
             return
         name = f", as `{event.name}`," if event.name else ""
-        draft = self.report(
+        self.report_line(
+            event.site,
             event.made or event.site,
             "the target of the loss has a gradient to the model that it trains",
             run=run,
@@ -85,6 +72,4 @@ class TargetWithGradient(Rule):
             cost="the network also changes the value of the next state to fit that of the state before",
             help="compute the target under `torch.no_grad()`, or detach it",
             unit="backward passes read",
-            key=event.site,
         )
-        draft.count, draft.first_step = len(reads), reads[0]
