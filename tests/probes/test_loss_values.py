@@ -89,3 +89,15 @@ def test_rows_that_are_left_out_and_rows_of_an_activation_are_not_counted():
         blanks(lambda out, y: entropy((out[:, 1:, :2] - 0.2).relu().flatten(0, 1), y[:, 1:].flatten() % 2)) == [0] * 3
     )
     assert blanks(lambda out, y: entropy((out * 0).transpose(1, 2) + 0 * out.sum(), y)) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("rate", "moved"), [(0.0, False), (1e-7, False), (1e-4, True)])
+def test_a_change_in_later_digits_is_more_than_rounding_errors(rate, moved):
+    steps = iter(range(100))
+
+    def loss_of(logits, y):
+        return nn.functional.cross_entropy(logits, y) * 0 + 529.8 * (1 + rate * next(steps) / 30)
+
+    found = reads(loss_of)
+    assert {event.value for event in found} == {529.8}
+    assert any(event.moved for event in found) is moved

@@ -64,3 +64,8 @@ def test_a_loss_that_starts_flat_is_not_found_early_while_the_run_goes_on(steps,
         rule.observe(event, progress)
         progress.advance(event)
     assert len(rule.findings(progress)) == count
+
+
+def test_a_loss_that_moves_in_later_digits_only_is_quiet():
+    reads = [LossRead(value=529.8, moved=n > 3, site=BACKWARD, root="NegBackward0") for n in range(8)]
+    assert judge(LossNeverChanges, [*run([529.8] * 8), *reads]) == []

@@ -49,7 +49,7 @@ class LossLine:
     last: float
     reads: int = 1
     moved: bool = False
-    """True if two of the values read differ."""
+    """True if two of the values read differ by more than rounding errors."""
 
 
 class Losses(Account[_Key]):
@@ -71,7 +71,7 @@ class Losses(Account[_Key]):
                 if line is None:
                     self.lines[event.site] = LossLine(event.site, event.root, event.scaled, event.value, event.value)
                 else:
-                    line.moved = line.moved or event.value != line.last
+                    line.moved = line.moved or event.moved or event.value != line.last
                     line.last = event.value
                     line.reads += 1
 

@@ -197,6 +197,8 @@ class LossRead(Event):
     absent: ClassVar[str] = "no loss of one value"
     value: float
     """Rounded to four digits."""
+    moved: bool = False
+    """Whether it differs from the first value of its line by more than rounding errors do, also in later digits."""
     site: Site | None = None
     root: str = ""
     """Kind of the operation that computed the loss; a division or multiplication before it is skipped."""

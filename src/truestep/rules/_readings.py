@@ -27,7 +27,7 @@ class ReadingRule(Rule):
 
         Args:
             site: the line.
-            right: True if the reading shows that the line is right: what was read before does not count.
+            right: True if this reading does not show the failure; the count then starts again from zero.
         """
         if right:
             self._steps.pop(site, None)

@@ -21,8 +21,8 @@ class LossNeverChanges(Rule):
 
     What it does
     ------------
-    Compares the values of a loss at sampled steps, with four digits. Reports a backward pass that starts from the same
-    value each time, over at least 50 steps on changing parameters or batches.
+    Compares the values of a loss at sampled steps, up to rounding errors. Reports a backward pass that starts from the
+    same value each time, over at least 50 steps on changing parameters or batches.
 
     Why it matters
     --------------

@@ -16,6 +16,8 @@ _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
+_ROUNDING = 5e-6
+"""Largest relative difference between two values of a loss that rounding errors explain."""
 
 
 class LossValues:
@@ -32,6 +34,8 @@ class LossValues:
         self._scene = scene
         self._bad: list[LossNotFinite] = []
         self.begun: dict[Site | None, int] = {}
+        self._first: dict[Site | None, float] = {}
+        """Line to the first value of its loss that was read."""
 
     def look(self, root: Any, node: Any, site: Site | None) -> None:
         """Examine the value of the loss: every time if this needs no synchronization, else at sampled steps."""
@@ -48,7 +52,7 @@ class LossValues:
             scene.losses.site = site
             if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
                 scene.losses.source[site] = source = source_of(node)
-                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
+                scene.emit(self._read(value, site, source))
             return
         before, scene.losses.last = scene.losses.last, None
         if isinstance(value, complex) or (scene.scales.scaled_by is not None and math.isinf(value)):
@@ -71,7 +75,12 @@ class LossValues:
         """Yield the value of the latest loss."""
         losses = self._scene.losses
         if isinstance(losses.last, float | int) and not self._scene.scales.in_use and losses.site in losses.source:
-            yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, **losses.source[losses.site])
+            yield self._read(losses.last, losses.site, losses.source[losses.site])
+
+    def _read(self, value: float, site: Site | None, source: dict[str, Any]) -> LossRead:
+        first = self._first.setdefault(site, value)
+        moved = abs(value - first) > _ROUNDING * abs(first)
+        return LossRead(value=float(f"{value:.4g}"), moved=moved, site=site, **source)
 
     def _is_early(self, site: Site | None) -> bool:
         """Return True in some of the first steps with passes of a line, which may come late in a run."""

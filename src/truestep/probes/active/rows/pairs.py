@@ -97,7 +97,8 @@ class Pairs:
             slices = column.unfold(0, rows, 1).transpose(1, 2)
             if bool((slices == given).flatten(1).all(1).any()):
                 return True
-        return any(bool((column[index[:rows]] == given).all()) for index in self._indices(rows, len(column), places))
+        indices = [one for one in self._indices(rows, len(column), places) if not _are(one, given)]
+        return any(bool((column[index] == given).all()) for index in indices)
 
     def _indices(self, rows: int, most: int, places: Any) -> list[Any]:
         """Return the arrays that can be indices of rows, from at least so many numbers."""
@@ -127,6 +128,11 @@ def _rows_of(value: Any) -> Any:
     if value.stride(0) != step or inside >= step or not 0 <= first <= len(base) - rows:
         return value
     return base[first : first + rows]
+
+
+def _are(index: Any, given: Any) -> bool:
+    """Return True for the numbers of a batch itself: the first rows of a column can be 0, 1, 2, ..., as its classes."""
+    return given.shape[1] == 1 and bool((index == given[:, 0]).all())
 
 
 def _rounded(column: Any, value: Any) -> Any:
