@@ -8,6 +8,7 @@ from truestep.events import (
     OptimizerStepped,
     ParameterMet,
     ResultDifferentiated,
+    RunEnded,
     Site,
     StateLoaded,
 )
@@ -52,6 +53,13 @@ def test_columns_are_found_at_the_expression_that_takes_a_part():
 def test_columns_that_no_variable_has_values_for_can_be_spare():
     (finding,) = after(*[passed(asked=False)] * 4)
     assert finding.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(("later", "found"), [(4, 1), (40, 0)])
+def test_reading_that_was_given_up_early_says_nothing_about_later_stages(later, found):
+    read = [event for one in [half()] * 4 for event in (one, *[STEP] * 6)]
+    ended = RunEnded(how="finished", given_up="close reading given up at step 20")
+    assert len(judge(OutputsWithoutEffect, [*MET, *read, *[STEP] * later, ended])) == found
 
 
 def test_samples_are_found_at_the_call_without_such_an_expression():

@@ -26,6 +26,8 @@ class RunEnded(Event):
     how: str
     """"finished", "exited" (sys.exit), "crashed", "interrupted", "stopped" (by --steps or --stop-on), or
     "unfinished" for a record without an end: the run was killed, or goes on."""
+    given_up: str = ""
+    """Reason for giving up close reading before the end; "" if it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,6 +19,9 @@ class _Result:
     """The passes through one result that were read."""
 
     first: ResultDifferentiated
+    begun: int
+    """Step of the first pass that was read."""
+    latest: int = 0
     passes: int = 0
     dead: set[Ranges] = field(default_factory=set)
     own: bool = False
@@ -88,15 +91,16 @@ class OutputsWithoutEffect(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         """Collect the passes: a later stage of the run may use the other columns."""
-        self._add(event, 1)
+        self._add(event, 1, run.step)
 
     def again(self, event: Event, times: int) -> None:
         self._add(event, times)
 
-    def _add(self, event: Event, times: int) -> None:
+    def _add(self, event: Event, times: int, step: int = 0) -> None:
         if not isinstance(event, ResultDifferentiated):
             return
-        known = self._results.setdefault((event.model, event.part), _Result(event))
+        known = self._results.setdefault((event.model, event.part), _Result(event, step))
+        known.latest = max(known.latest, step)
         known.passes += times
         known.dead.add(event.dead)
         known.own |= event.own
@@ -117,6 +121,8 @@ class OutputsWithoutEffect(Rule):
             model = run.models.get(known.first.model)
             if model is None or model.installed or any(p in run.weights.loaded for p in model.parameters):
                 continue
+            if event.given_up and 2 * (known.latest - known.begun) < run.step - known.begun:
+                continue  # a later stage was not read
             if known.passes >= _LEAST and known.own and len(known.dead) == 1:
                 self._columns(known, next(iter(known.dead)), run)
             elif known.whole >= _LEAST and len(known.unused) == 1:

@@ -84,9 +84,9 @@ class Judge:
         steps = sum(isinstance(event, ev.OptimizerStepped | ev.HandStepped) for event in events)
         self.progress.step += steps * times
 
-    def end(self, how: str) -> None:
+    def end(self, how: str, given_up: str = "") -> None:
         """Pass the end of the run to the rules, for findings on the whole run."""
-        event = ev.RunEnded(how=how)
+        event = ev.RunEnded(how=how, given_up=given_up)
         self.progress.note(event)
         for rule in self.rules:
             try:

@@ -166,8 +166,8 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
             expected=f"expected lines of {FORMAT}, got one without {error}",
             remedy="record the run again",
         ) from None
-    judge.end("stopped" if replay.unseen["blind"] else replay.how)
     unseen = replay.unseen
+    judge.end("stopped" if unseen["blind"] else replay.how, unseen["given_up"])
     summary = summarise(
         judge,
         replay.started,

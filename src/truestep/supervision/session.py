@@ -169,7 +169,7 @@ class Session:
         else:
             self._started = RunStarted(script=self.script)
         blind, given_up = ("", "") if self._scene is None else (self._scene.blind, self._scene.sampling.given_up)
-        self._judge.end("stopped" if blind else self.how)
+        self._judge.end("stopped" if blind else self.how, given_up)
         record = "" if self.options.record is None else str(self.options.record)
         self._summary = summarise(
             self._judge,
