@@ -32,8 +32,12 @@ _MEANS = frozenset({"Mean", "Sum"})
 _SCALINGS = frozenset({"Mul", "Div"})
 _TERMS = frozenset({"Add", "Sub", "Rsub", "Neg", "Stack", "Cat", "Expand"}) | _MEANS | _SCALINGS
 """Operations between a loss and its terms."""
-_OF_FOCUS = frozenset({"Pow", "Rsub", "Sub", "Neg", "Mul", "Div", "Add", "Exp", "Clamp", "ClampMin", "ClampMax"})
+_OF_FOCUS = frozenset({"Pow", "Rsub", "Neg", "Mul", "Div", "Add", "Exp", "Clamp", "ClampMin", "ClampMax"})
 """Operations between the factor of a focal loss and the loss."""
+_DIFFERENCES = frozenset({"Sub", "Rsub"})
+_OF_SUM = 2
+"""Number of the reduction of a loss function that adds up the losses."""
+_LEAF = "torch::autograd::AccumulateGrad"
 _MOST_NODES = 64
 _DEEPEST = 8
 _LEAST_WEIGHTS = 4
@@ -49,25 +53,18 @@ def read_reduced(scene: Scene, root: Any, frame: FrameType | None, site: Site | 
         frame: the user's frame that called backward; None if a library did.
         site: the line of the call.
     """
-    for product, loss in _products(root):
+    focal: list[tuple[Any, int]] = []
+    for product, loss, divisors in _products(root):
         if shape_of(loss):
             if kind_of(loss) in _LOSSES and _weights(product) is not None:
                 scene.tell(WeightsFollowed, site=site)
                 return
             continue
         weights = _weights(product)
-        shapes = [shape for inner in _of_number(loss) for shape in _reduced(inner)]
         if weights is None:
-            if shapes and math.prod(shapes[0]) >= _LEAST_WEIGHTS and _is_focus(product, loss):
-                scene.tell(
-                    WeightsFollowed,
-                    site=site,
-                    made=_made(loss),
-                    count=math.prod(shapes[0]),
-                    reduced="focal",
-                )
-                return
-        elif any(_fits(tuple(weights.shape), shape) for shape in shapes):
+            if _is_focus(product, loss):
+                focal.append((loss, _samples_of(loss)))
+        elif _acts_by_mean(weights, loss, divisors):
             scene.tell(
                 WeightsFollowed,
                 site=site,
@@ -77,20 +74,27 @@ def read_reduced(scene: Scene, root: Any, frame: FrameType | None, site: Site | 
                 reduced="weights",
             )
             return
+    if len(focal) == 1 and focal[0][1] >= _LEAST_WEIGHTS:  # several: one factor for each image, or each task
+        loss, count = focal[0]
+        scene.tell(WeightsFollowed, site=site, made=_made(loss), count=count, reduced="focal")
 
 
-def _products(root: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the products in the terms of a loss, each with a factor that has a gradient."""
-    queue, seen = deque([] if root is None else [root]), {root}
+def _products(root: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Yield the products in the terms of a loss, each with a factor that has a gradient, and what it is divided by."""
+    queue: deque[tuple[Any, list[Any]]] = deque([] if root is None else [(root, [])])
+    seen = {root}
     while queue and len(seen) < _MOST_NODES:
-        node = queue.popleft()
+        node, divisors = queue.popleft()
         kind, inner = kind_of(node), _inputs(node)
         if kind == "Mul" and inner:
-            yield from ((node, one) for one in inner)
+            yield from ((node, one, divisors) for one in inner)
+        if kind in _SCALINGS and len(set(inner)) > 1 and shape_of(node):
+            continue  # the weights act beside other values of each sample
         if kind in _TERMS or str(node.name()) in RESHAPING or str(node.name()) in SELECTING:
+            below = [*divisors, node] if kind == "Div" and len(inner) == 1 else divisors
             new = [one for one in inner if one not in seen]
             seen.update(new)
-            queue += new
+            queue += ((one, below) for one in new)
 
 
 def _weights(product: Any) -> Any:
@@ -118,25 +122,72 @@ def _of_number(loss: Any) -> Iterator[Any]:
             todo += inner
 
 
-def _reduced(node: Any) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of the errors that a mean, or a sum, is of."""
+def _acts_by_mean(weights: Any, loss: Any, divisors: list[Any]) -> bool:
+    """Return True if weights stand for the samples whose losses a number is the mean of.
+
+    A sum counts only if it is divided by the sum of the weights: the log-probability of an episode, or of a joint
+    sample, is a sum too, and each of its rewards may be multiplied with it. A single weight chooses the place of a
+    number in a vector.
+    """
+    if int((weights != 0).sum()) == 1:
+        return False
+    for node in _of_number(loss):
+        shapes = [(shape, by_sum) for shape, by_sum in _reduced(node) if _fits(tuple(weights.shape), shape)]
+        if any(not by_sum for _, by_sum in shapes) or (shapes and _is_divided(weights, divisors)):
+            return True
+    return False
+
+
+def _is_divided(weights: Any, divisors: list[Any]) -> bool:
+    """Return True if a product is divided by the sum of its weights."""
+    total = float(weights.detach().double().sum())
+    for node in divisors:
+        by = saved(node, "other")
+        if by is not None and hasattr(by, "numel") and by.numel() == 1 and has_values(by):
+            if math.isclose(float(by), total, rel_tol=1e-4):
+                return True
+    return False
+
+
+def _samples_of(loss: Any) -> int:
+    """Return the number of losses that a number is the mean of; 0 for those of one sample."""
+    shapes = [shape for node in _of_number(loss) for shape, _ in _reduced(node)]
+    return math.prod(shapes[0]) if shapes and shapes[0][0] > 1 else 0
+
+
+def _reduced(node: Any) -> Iterator[tuple[tuple[int, ...], bool]]:
+    """Yield the shapes of the errors that a mean, or a sum, is of, each with True for a sum."""
     if kind_of(node) in _LOSSES:
         target = saved(node, "target")
-        if getattr(node, "_saved_reduction", 0) and target is not None:
-            yield tuple(target.shape)
+        reduction = getattr(node, "_saved_reduction", 0)
+        if reduction and target is not None and target.dim():
+            yield tuple(target.shape), reduction == _OF_SUM
         return
-    inner = _inputs(node)
+    by_sum, inner = kind_of(node) == "Sum", _inputs(node)
     for _ in range(_DEEPEST):
         if len(inner) != 1 and not (len(inner) == 2 and inner[0] is inner[1]):
             return
         shape, kind = shape_of(inner[0]), kind_of(inner[0])
         if kind in _ERRORS or (kind == "Mul" and len(_inputs(inner[0])) == 2):
-            if shape and (kind != "Mul" or len(set(_inputs(inner[0]))) == 1):
-                yield shape
+            if shape and (kind in _LOSSES or _is_of_difference(inner[0])):
+                yield shape, by_sum
             return
         if kind not in _MEANS | _SCALINGS | {"Neg", "Sqrt"}:
             return
+        by_sum |= kind == "Sum"
         inner = _inputs(inner[0])
+
+
+def _is_of_difference(error: Any) -> bool:
+    """Return True for squares and absolute values of an output minus a constant: not of a parameter, or its spread."""
+    inner = set(_inputs(error))
+    if len(inner) != 1:
+        return False
+    below = inner.pop()
+    while str(below.name()) in RESHAPING and len(_inputs(below)) == 1:
+        below = _inputs(below)[0]
+    outputs = _inputs(below)
+    return kind_of(below) in _DIFFERENCES and len(outputs) == 1 and outputs[0].name() != _LEAF
 
 
 def _fits(weights: tuple[int, ...], shape: tuple[int, ...]) -> bool:
@@ -150,19 +201,21 @@ def _fits(weights: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 def _is_focus(product: Any, loss: Any) -> bool:
-    """Return True if the other factor is made of the exponential of a loss, as in ``(1 - exp(-loss)) ** 2 * loss``."""
-    todo = [one for one in _inputs(product) if one is not loss]
-    found = False
+    """Return True if the other factor has the form of that of a focal loss: ``(1 - exp(-loss)) ** 2 * loss``."""
+    others = [one for one in _inputs(product) if one is not loss]
+    if len(others) != 1:
+        return False
+    node, kinds = others[0], list[str]()
     for _ in range(_DEEPEST):
-        if not todo:
-            return False
-        node = todo.pop()
-        kind, inner = kind_of(node), _inputs(node)
         if node is loss:
-            return found
-        found |= kind == "Exp"
-        if kind in _OF_FOCUS and not shape_of(node):
-            todo += inner
+            signs = [] if kind_of(loss) == "Neg" else ["Neg"]
+            below = kinds[kinds.index("Rsub") + 1 :] if "Rsub" in kinds else []
+            return [kind for kind in below if kind in ("Rsub", "Exp", "Neg")] == ["Exp", *signs]
+        inner = _inputs(node)
+        kinds.append(kind_of(node))
+        if kinds[-1] not in _OF_FOCUS or len(inner) != 1 or shape_of(node):
+            return False
+        node = inner[0]
     return False
 
 
