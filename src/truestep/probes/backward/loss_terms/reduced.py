@@ -80,7 +80,7 @@ def read_reduced(scene: Scene, root: Any, frame: FrameType | None, site: Site | 
 
 
 def _products(root: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
-    """Yield the products in the terms of a loss, each with a factor that has a gradient, and what it is divided by."""
+    """Yield the products in the terms of a loss, a factor of each that has a gradient, and the quotients above it."""
     queue: deque[tuple[Any, list[Any]]] = deque([] if root is None else [(root, [])])
     seen = {root}
     while queue and len(seen) < _MOST_NODES:
@@ -123,7 +123,7 @@ def _of_number(loss: Any) -> Iterator[Any]:
 
 
 def _acts_by_mean(weights: Any, loss: Any, divisors: list[Any]) -> bool:
-    """Return True if weights stand for the samples whose losses a number is the mean of.
+    """Return True if a number is the mean of losses of samples, and each of them has a weight.
 
     A sum counts only if it is divided by the sum of the weights: the log-probability of an episode, or of a joint
     sample, is a sum too, and each of its rewards may be multiplied with it. A single weight chooses the place of a
