@@ -47,10 +47,12 @@ from truestep.events._backward import (
     LayersJoined,
     LossNotFinite,
     LossRead,
+    SimilaritiesRead,
     TapeRead,
     TargetFollowed,
     TermsRead,
     ValueUnread,
+    WeightsFollowed,
 )
 from truestep.events._data import (
     BatchDrawn,
@@ -335,6 +337,7 @@ __all__ = [
     "Seeded",
     "SelectionsShared",
     "Shuffled",
+    "SimilaritiesRead",
     "Site",
     "SquashedTwice",
     "StateLoaded",
@@ -352,6 +355,7 @@ __all__ = [
     "UpdateMeasured",
     "UpdateRounded",
     "ValueUnread",
+    "WeightsFollowed",
     "WeightsKept",
     "WeightsRead",
     "WindowMeasured",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from truestep.events._event import Event, RepeatKind, Site
 
@@ -139,6 +139,37 @@ class AdvantageFollowed(Event):
     name: str = ""
     """Variable that holds it; empty if unknown."""
     gradient: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WeightsFollowed(Event):
+    """At a sampled backward: a loss has weights for single samples, or positions, that are not all equal."""
+
+    absent: ClassVar[str] = "no weights of single samples in a loss"
+    site: Site | None = None
+    made: Site | None = None
+    """The line of the loss function."""
+    name: str = ""
+    """Variable that holds the weights; empty if unknown."""
+    count: int = 0
+    """Number of weights, or of the samples of a focal loss."""
+    reduced: Literal["", "weights", "focal"] = ""
+    """What the mean of the loss is multiplied with; empty if each loss is multiplied with its weight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SimilaritiesRead(Event):
+    """At a sampled backward: a softmax in the loss is of similarities of unit vectors, times a factor."""
+
+    absent: ClassVar[str] = "no softmax of similarities of unit vectors in a loss"
+    site: Site | None = None
+    made: Site | None = None
+    """The line that makes them."""
+    factor: float = 1.0
+    classes: int = 0
+    """Number of similarities that a softmax is of."""
+    least: float = 0.0
+    """The lowest cross entropy that vectors can have, as a share of that of guesses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

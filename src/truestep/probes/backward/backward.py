@@ -18,6 +18,8 @@ from truestep.probes.backward.loss_terms.distances import Distances
 from truestep.probes.backward.loss_terms.divergence import read_divergence
 from truestep.probes.backward.loss_terms.masked import MaskedScores
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
+from truestep.probes.backward.loss_terms.reduced import read_reduced
+from truestep.probes.backward.loss_terms.similarities import read_similarities
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.loss_values import LossValues
@@ -241,6 +243,8 @@ class BackwardProbe(Probe):
         self.advantages.look(node, scene.sites.own(1), site, inputs)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
+        read_reduced(scene, node, scene.sites.own(1), site)
+        read_similarities(scene, node, scene.sites.own(1), site)
         read_divergence(scene, node, site)
         self.masked.look(node, site)
         self.unread.look(scene.sites.frame(1), backward=True)

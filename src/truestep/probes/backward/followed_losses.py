@@ -28,7 +28,7 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
             only_last = len(found) > 1 and found[-1] and not any(found[:-1])
             scene.tell(LossFollowed, kind=kind, site=site, differentiated=any(found), only_last=only_last)
         before = losses[id(site)] = Followed(step)
-    call = Call()
+    call = Call(site)
     before.calls.append(call)
     for _ in range(_DEEPEST):
         node.metadata.setdefault(FOLLOWED, []).append(call)
@@ -36,6 +36,19 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
         if len(inner) != 1 or inner[0].name() == _LEAF:
             return
         node = inner[0]
+
+
+def line_of(node: Any) -> Site | None:
+    """Return the line of the loss function whose input is near below an operation; None if it is unknown."""
+    for _ in range(_DEEPEST):
+        sites = {call.site for call in node.metadata.get(FOLLOWED, ())}
+        if sites:
+            return sites.pop() if len(sites) == 1 else None
+        inner = [following for following, _ in node.next_functions if following is not None]
+        if len(inner) != 1:
+            return None
+        node = inner[0]
+    return None
 
 
 @functools.lru_cache(maxsize=256)

@@ -61,10 +61,10 @@ def _signed(node: Any, deep: int) -> tuple[str, bool]:
         if name == "NegBackward0":
             negative = not negative
         elif name in _FACTORS:
-            factor = _factor(node)
-            if not factor:
+            by = factor(node)
+            if not by:
                 return "", False
-            negative ^= factor < 0
+            negative ^= by < 0
         elif not name.startswith(_THROUGH):
             return "", False
         inner = [following for following, _ in node.next_functions if following is not None]
@@ -86,7 +86,7 @@ def _of_difference(node: Any) -> str:
     return "MseLoss" if node._saved_exponent == 2 else ""
 
 
-def _factor(node: Any) -> float:
+def factor(node: Any) -> float:
     """Return the constant of a product or a quotient; 0 if it is unknown, or would have to be read from a device."""
     try:
         other = node._saved_other
@@ -150,9 +150,9 @@ def _terms(root: Any) -> Iterator[tuple[Any, int]]:
         if name == "NegBackward0":
             queue.append((known[0], -sign))
         elif name in _FACTORS:
-            factor = _factor(node)
-            if factor:
-                queue.append((known[0], sign if factor > 0 else -sign))
+            by = factor(node)
+            if by:
+                queue.append((known[0], sign if by > 0 else -sign))
         elif name.startswith(_THROUGH):
             queue.append((known[0], sign))
 

@@ -26,12 +26,13 @@ class Followed:
 
 
 class Call:
-    """One call of a loss function: did a backward pass go through its input?"""
+    """One call of a loss function at a line: did a backward pass go through its input?"""
 
-    __slots__ = ("differentiated",)
+    __slots__ = ("differentiated", "site")
 
-    def __init__(self) -> None:
+    def __init__(self, site: Site | None) -> None:
         self.differentiated = False
+        self.site = site
 
 
 class Losses:

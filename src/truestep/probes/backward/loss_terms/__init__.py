@@ -8,6 +8,9 @@ divergence: weight of the KL divergence of a variational autoencoder
 discrete_terms: terms from choices, such as an argmax, in functions of the file
 squashed: logarithms of a sigmoid of a sigmoid
 logits: results of models that a loss takes for logits
+similarities: similarities of unit vectors in a softmax
+softmaxes: softmax operations that pick one of many
+reduced: weights of samples beside a loss that is averaged already
 masked: weights that a softmax gives to masked scores
 mask_forms: operations that replace positions, and these behind views
 mask_signs: positions that were chosen by values or by chance, not by a mask
