@@ -10,6 +10,7 @@
     python bench/mutants/mistakes.py --functional   mistakes_functional.toml, in those of the folder functional
     python bench/mutants/mistakes.py --issues       mistakes_issues.toml, in those of the folder issues
     python bench/mutants/mistakes.py --bare         mistakes_bare.toml, in those of the folder bare
+    python bench/mutants/mistakes.py --fields       mistakes_fields.toml, in those of the folder fields
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -39,6 +40,7 @@ SETS = {
     "_functional": Path(__file__).with_name("functional"),
     "_issues": Path(__file__).with_name("issues"),
     "_bare": Path(__file__).with_name("bare"),
+    "_fields": Path(__file__).with_name("fields"),
 }
 """Folder of the programs of each mistakes*.toml."""
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -65,13 +67,14 @@ def main() -> None:
     sets.add_argument("--functional", action="store_true", help="the set in programs of functions, without modules")
     sets.add_argument("--issues", action="store_true", help="the set of public issues, which has two halves")
     sets.add_argument("--bare", action="store_true", help="the second set without modules, which has two halves")
-    parser.add_argument("--half", choices=("open", "aside"), help="one half of --ordinary, --issues or --bare")
+    sets.add_argument("--fields", action="store_true", help="the set of losses, masks, shapes and data, with two halves")
+    parser.add_argument("--half", choices=("open", "aside"), help="one half of a set that has two")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
-    halves = options.ordinary or options.issues or options.bare
+    halves = options.ordinary or options.issues or options.bare or options.fields
     if options.half and not halves:
-        parser.error("--half must be used with --ordinary, --issues or --bare, the sets with halves")
+        parser.error("--half must be used with --ordinary, --issues, --bare or --fields, the sets with halves")
     warm.install()
     parts = [part for part in options.only.split(",") if part]
     chosen_set = next((name for name in SETS if name and vars(options)[name[1:]]), "")

@@ -554,6 +554,20 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no product of log-probabilities beside an error of values in a loss",
     ),
+    (
+        "weights-after-reduction",
+        "no weights",
+        [*MET, CALLED, USED],
+        "finished",
+        "no weights of single samples in a loss",
+    ),
+    (
+        "similarities-scaled-down",
+        "no similarities",
+        [*MET, CALLED, USED],
+        "finished",
+        "no softmax of similarities of unit vectors in a loss",
+    ),
     ("loss-at-chance", "no value of a loss", MANY, "finished", "no loss of one value"),
     (
         "loss-at-chance",
