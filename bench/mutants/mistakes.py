@@ -67,7 +67,7 @@ def main() -> None:
     sets.add_argument("--functional", action="store_true", help="the set in programs of functions, without modules")
     sets.add_argument("--issues", action="store_true", help="the set of public issues, which has two halves")
     sets.add_argument("--bare", action="store_true", help="the second set without modules, which has two halves")
-    sets.add_argument("--fields", action="store_true", help="the set of losses, masks, shapes and data, with two halves")
+    sets.add_argument("--fields", action="store_true", help="the set of losses, masks and data, with two halves")
     parser.add_argument("--half", choices=("open", "aside"), help="one half of a set that has two")
     parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

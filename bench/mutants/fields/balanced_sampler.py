@@ -50,4 +50,7 @@ for epoch in range(12):
     model.eval()
     with torch.no_grad():
         pred = model(x_val).argmax(1).numpy()
-    print(f"{epoch:2d} loss {running_loss / len(loader):.4f} acc {(pred == y_val).mean():.4f} macro F1 {f1_score(y_val, pred, average='macro'):.4f}")
+    print(
+        f"{epoch:2d} loss {running_loss / len(loader):.4f} acc {(pred == y_val).mean():.4f} macro F1 "
+        f"{f1_score(y_val, pred, average='macro'):.4f}"
+    )

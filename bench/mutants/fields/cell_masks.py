@@ -73,4 +73,7 @@ for epoch in range(7):
     net.eval()
     with torch.no_grad():
         logits = net(val_images)
-    print(f"epoch {epoch} train {np.mean(losses):.4f} val {criterion(logits, val_masks).item():.4f} dice {dice(logits, val_masks):.4f}")
+    print(
+        f"epoch {epoch} train {np.mean(losses):.4f} val {criterion(logits, val_masks).item():.4f} dice "
+        f"{dice(logits, val_masks):.4f}"
+    )

@@ -53,4 +53,7 @@ for epoch in range(10):
         out = model(x)[:, 0]
     train_loss = loss_fn(out[train_idx], t[train_idx]).item()
     val_loss = loss_fn(out[val_idx], t[val_idx]).item()
-    print(f"epoch {epoch}: train {train_loss:.4f} val {val_loss:.4f} val AUC {roc_auc_score(clicked[val_idx], out[val_idx].numpy()):.4f}")
+    print(
+        f"epoch {epoch}: train {train_loss:.4f} val {val_loss:.4f} val AUC "
+        f"{roc_auc_score(clicked[val_idx], out[val_idx].numpy()):.4f}"
+    )

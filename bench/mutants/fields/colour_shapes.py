@@ -36,7 +36,12 @@ class ShapeCNN(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, 12, 3, padding=1), nn.BatchNorm2d(12), nn.ReLU(), nn.Conv2d(12, 24, 3, padding=1), nn.BatchNorm2d(24), nn.ReLU()
+            nn.Conv2d(3, 12, 3, padding=1),
+            nn.BatchNorm2d(12),
+            nn.ReLU(),
+            nn.Conv2d(12, 24, 3, padding=1),
+            nn.BatchNorm2d(24),
+            nn.ReLU(),
         )
         self.fc = nn.Linear(24, 6)
 

@@ -60,4 +60,7 @@ for epoch in range(1, 11):
         optimizer.step()
         total += loss.item()
     precision, recall, f1 = validate(model, val_loader)
-    print(f"epoch {epoch:2d} loss {total / len(train_loader):.4f} | precision {precision:.4f} recall {recall:.4f} F1 {f1:.4f}")
+    print(
+        f"epoch {epoch:2d} loss {total / len(train_loader):.4f} | precision {precision:.4f} recall "
+        f"{recall:.4f} F1 {f1:.4f}"
+    )

@@ -30,7 +30,7 @@ def triplets(y, n, rng):
 
 @torch.no_grad()
 def retrieval(model, x, y, k=3):
-    """Share of queries whose nearest neighbour, and of the k nearest, that show the same digit."""
+    """Share of the nearest neighbours, and of the k nearest, that show the digit of the query."""
     model.eval()
     z = model(x)
     sim = z @ z.t()

@@ -39,7 +39,9 @@ class SentenceDataset(Dataset):
 
 def collate_fn(batch):
     words, tags = zip(*batch, strict=True)
-    return pad_sequence(words, batch_first=True, padding_value=0), pad_sequence(tags, batch_first=True, padding_value=-100)
+    return pad_sequence(words, batch_first=True, padding_value=0), pad_sequence(
+        tags, batch_first=True, padding_value=-100
+    )
 
 
 class Tagger(nn.Module):
@@ -83,7 +85,9 @@ def main():
             loss.backward()
             optimizer.step()
         val_loss, val_acc = evaluate(model, val_loader, criterion)
-        print(f"Epoch {epoch} | last train loss {loss.item():.4f} | val loss {val_loss:.4f} | val token acc {val_acc:.4f}")
+        print(
+            f"Epoch {epoch} | last train loss {loss.item():.4f} | val loss {val_loss:.4f} | val token acc {val_acc:.4f}"
+        )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from torch import nn
 
 
 class Trainer:
-    """Trains, remembers the best weights, and puts them back."""
+    """Trains, remembers the best weights, and restores them."""
 
     def __init__(self, model, lr=0.01, epochs=60):
         self.model = model

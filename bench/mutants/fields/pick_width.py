@@ -16,7 +16,9 @@ def get_data():
     xs, ys = StandardScaler().fit(x_train), StandardScaler().fit(y_train[:, None])
 
     def prepare(a, b):
-        return torch.tensor(xs.transform(a), dtype=torch.float32), torch.tensor(ys.transform(b[:, None]), dtype=torch.float32)
+        return torch.tensor(xs.transform(a), dtype=torch.float32), torch.tensor(
+            ys.transform(b[:, None]), dtype=torch.float32
+        )
 
     return prepare(x_train, y_train), prepare(x_val, y_val), prepare(x_test, y_test)
 
@@ -48,7 +50,9 @@ def main():
     for width, decay, seed in itertools.product([4, 16, 48], [0.0, 0.3], [0, 1]):
         model = train(width, decay, seed, train_data)
         score = mse(model, val_data)
-        print(f"width {width:2d} decay {decay:.1f} seed {seed}: train {mse(model, train_data):.4f} validation {score:.4f}")
+        print(
+            f"width {width:2d} decay {decay:.1f} seed {seed}: train {mse(model, train_data):.4f} validation {score:.4f}"
+        )
         if score < best_score:
             best_model, best_score, best_setting = model, score, (width, decay, seed)
     print("chosen:", best_setting, "validation", round(best_score, 4))

@@ -14,7 +14,14 @@ torch.manual_seed(SEED)
 rng = np.random.default_rng(SEED)
 
 X, y = make_classification(
-    n_samples=2000, n_features=20, n_informative=5, n_clusters_per_class=3, weights=[0.94], flip_y=0.02, class_sep=1.0, random_state=SEED
+    n_samples=2000,
+    n_features=20,
+    n_informative=5,
+    n_clusters_per_class=3,
+    weights=[0.94],
+    flip_y=0.02,
+    class_sep=1.0,
+    random_state=SEED,
 )
 
 
@@ -34,7 +41,9 @@ X_train = scaler.fit_transform(X_train)
 X_val = scaler.transform(X_val)
 
 train_loader = DataLoader(
-    TensorDataset(torch.tensor(X_train, dtype=torch.float32), torch.tensor(y_train, dtype=torch.float32)), batch_size=128, shuffle=True
+    TensorDataset(torch.tensor(X_train, dtype=torch.float32), torch.tensor(y_train, dtype=torch.float32)),
+    batch_size=128,
+    shuffle=True,
 )
 X_val_t = torch.tensor(X_val, dtype=torch.float32)
 y_val_t = torch.tensor(y_val, dtype=torch.float32)
@@ -57,7 +66,10 @@ for epoch in range(12):
         logits = model(X_val_t).squeeze(1)
         val_loss = criterion(logits, y_val_t).item()
     probs = torch.sigmoid(logits).numpy()
-    print(f"epoch {epoch + 1:2d} train {train_loss / len(X_train):.4f} val {val_loss:.4f} AP {average_precision_score(y_val, probs):.4f}")
+    print(
+        f"epoch {epoch + 1:2d} train {train_loss / len(X_train):.4f} val {val_loss:.4f} AP "
+        f"{average_precision_score(y_val, probs):.4f}"
+    )
 
 print("recall of fraud:", round(recall_score(y_val, probs > 0.5), 4))
 print("average precision:", round(average_precision_score(y_val, probs), 4))

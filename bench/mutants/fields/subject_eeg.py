@@ -15,7 +15,9 @@ def recordings(seed, people=30, per_person=40, channels=24):
         offset = rng.normal(0, 2.0, channels)
         # each person is mostly in one of the two states
         drowsy = rng.random(per_person) < (0.85 if person % 2 else 0.15)
-        x.append(offset + rng.normal(0, 1.0, (per_person, channels)) + np.where(drowsy, 0.35, -0.35)[:, None] * direction)
+        x.append(
+            offset + rng.normal(0, 1.0, (per_person, channels)) + np.where(drowsy, 0.35, -0.35)[:, None] * direction
+        )
         y.append(drowsy)
         who.append(np.full(per_person, person))
     return np.concatenate(x).astype(np.float32), np.concatenate(y).astype(np.float32), np.concatenate(who)

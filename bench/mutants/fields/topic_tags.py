@@ -8,11 +8,18 @@ from torch import nn
 
 
 def split_data(seed):
-    x, y = make_multilabel_classification(n_samples=1200, n_features=40, n_classes=6, n_labels=2, length=60, random_state=seed)
+    x, y = make_multilabel_classification(
+        n_samples=1200, n_features=40, n_classes=6, n_labels=2, length=60, random_state=seed
+    )
     x = np.log1p(x).astype(np.float32)
     mean = x[:800].mean(axis=0)
     x = x - mean
-    return torch.from_numpy(x[:800]), torch.tensor(y[:800]).float(), torch.from_numpy(x[800:]), torch.tensor(y[800:]).float()
+    return (
+        torch.from_numpy(x[:800]),
+        torch.tensor(y[:800]).float(),
+        torch.from_numpy(x[800:]),
+        torch.tensor(y[800:]).float(),
+    )
 
 
 def train_step(model, batch_x, batch_y, criterion, optimizer):
@@ -44,7 +51,9 @@ if __name__ == "__main__":
     criterion = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.NAdam(model.parameters(), lr=3e-3)
     for epoch in range(12):
-        losses = [train_step(model, x_train[i], y_train[i], criterion, optimizer) for i in torch.randperm(800).split(40)]
+        losses = [
+            train_step(model, x_train[i], y_train[i], criterion, optimizer) for i in torch.randperm(800).split(40)
+        ]
         if epoch % 3 == 2:
             result = report(model, x_val, y_val, criterion)
             line = " ".join(f"{k} {v:.4f}" for k, v in result.items())

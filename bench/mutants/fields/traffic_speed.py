@@ -22,7 +22,12 @@ def load(seed, steps=1500, sensors=12):
     rng = np.random.default_rng(seed)
     t = np.arange(steps)[:, None]
     phase = rng.uniform(0, 2 * np.pi, sensors)[None]
-    speed = 55 + 12 * np.sin(2 * np.pi * t / 96 + phase) + 6 * np.sin(2 * np.pi * t / 24 + phase) + rng.normal(0, 1.0, (steps, sensors))
+    speed = (
+        55
+        + 12 * np.sin(2 * np.pi * t / 96 + phase)
+        + 6 * np.sin(2 * np.pi * t / 24 + phase)
+        + rng.normal(0, 1.0, (steps, sensors))
+    )
     speed[rng.random(speed.shape) < 0.15] = 0.0
     return speed.astype(np.float32)
 
@@ -32,7 +37,9 @@ class Net(nn.Module):
 
     def __init__(self, sensors, history, hidden):
         super().__init__()
-        self.body = nn.Sequential(nn.Flatten(), nn.Linear(2 * sensors * history, hidden), nn.ReLU(), nn.Linear(hidden, sensors))
+        self.body = nn.Sequential(
+            nn.Flatten(), nn.Linear(2 * sensors * history, hidden), nn.ReLU(), nn.Linear(hidden, sensors)
+        )
 
     def forward(self, x):
         return self.body(x)

@@ -53,7 +53,10 @@ def main():
             with torch.no_grad():
                 out = net(features[test])
             acc = (out.argmax(1) == target[test]).double().mean().item()
-            print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, test loss {loss_fn(out, target[test]).item():.4f}, test acc {acc:.4f}")
+            print(
+                f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, test loss {loss_fn(out, target[test]).item():.4f}, "
+                f"test acc {acc:.4f}"
+            )
 
 
 if __name__ == "__main__":

@@ -55,6 +55,9 @@ for epoch in range(12):
             val_loss += criterion(outputs, targets).item() * targets.size(0)
             correct += (outputs.argmax(1) == targets).sum().item()
             total += targets.size(0)
-    print(f"Epoch {epoch + 1:2d}: train_loss {train_loss:.4f} val_loss {val_loss / len(y_val):.4f} val_acc {correct / total:.4f}")
+    print(
+        f"Epoch {epoch + 1:2d}: train_loss {train_loss:.4f} val_loss {val_loss / len(y_val):.4f} val_acc "
+        f"{correct / total:.4f}"
+    )
 
 print("Finished, accuracy of the last epoch:", round(correct / total, 4))

@@ -60,7 +60,10 @@ def main():
                 out = model(x_test)
                 test_loss = criterion(out, y_test).item()
                 test_acc = (out.argmax(dim=1) == y_test).float().mean().item()
-            print(f"Epoch {epoch:3d}: train loss = {np.mean(batch_losses):.4f}, test loss = {test_loss:.4f}, test accuracy = {test_acc:.4f}")
+            print(
+                f"Epoch {epoch:3d}: train loss = {np.mean(batch_losses):.4f}, test loss = {test_loss:.4f}, test "
+                f"accuracy = {test_acc:.4f}"
+            )
 
 
 if __name__ == "__main__":

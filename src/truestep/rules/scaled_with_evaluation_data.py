@@ -127,7 +127,7 @@ class ScaledWithEvaluationData(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         series = {(one.site, one.loader) for one in self._tables.values() if one.series}
-        clean = any(
+        clean = bool(event.given_up) or any(  # another evaluation may not have been read
             not one.kind and one.rows >= _LEAST_ROWS and (one.site, one.loader) not in series  # windows of the series
             for one in self._tables.values()
         )

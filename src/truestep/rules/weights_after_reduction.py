@@ -12,8 +12,8 @@ class WeightsAfterReduction(ReadingRule):
     What it does
     ------------
     Reads, at sampled steps, the tape of the loss. Reports a mean or a sum of losses that is multiplied with a tensor
-    with one value for each loss, or for each sample, if these values are not all equal. Also reports a focal loss whose
-    factor is computed from the mean of the cross entropy, as in ``(1 - exp(-mean)) ** 2 * mean``.
+    with one value for each loss, or for each sample, if these values are not all equal. Also reports a focal loss with
+    a factor from the mean of the cross entropy, as in ``(1 - exp(-mean)) ** 2 * mean``.
 
     Why it matters
     --------------

@@ -39,7 +39,7 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
 
 
 def line_of(node: Any) -> Site | None:
-    """Return the line of the loss function whose input is near below an operation; None if it is unknown."""
+    """Return the line of the loss function that is near below an operation; None if it is unknown."""
     for _ in range(_DEEPEST):
         sites = {call.site for call in node.metadata.get(FOLLOWED, ())}
         if sites:

@@ -49,7 +49,7 @@ class Contents:
         """Number of a data set, and True for its stored samples, to the digests of its samples by their indices."""
         self._varied: dict[tuple[int, bool], bool] = {}
         self._continuous: set[tuple[int, bool]] = set()
-        """Data sets whose samples have several numbers that are nearly all different."""
+        """Data sets with several numbers in each sample that are nearly all different."""
 
     def digests(self, samples: Samples, *, stored: bool = False, some: bool = False) -> list[bytes]:
         """Return a digest of each sample.

@@ -1,7 +1,7 @@
 """Similarities of unit vectors in a softmax of the loss, and the factor that they are scaled with.
 
 They lie between -1 and 1. With a factor below 1, as of a temperature that multiplies where it should divide, the
-shares of the softmax are nearly equal whatever the vectors are.
+shares of the softmax are nearly equal for all vectors.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _taken(stepped: int, horizon: int | None) -> str:
 def _asked(built: SchedulerBuilt) -> list[tuple[int, float]]:
     """Return positions and rates of the plan; it ends with the schedule unless the last rate is kept from there on.
 
-    After its end, the formula of a cosine goes on in waves, which nobody asked for.
+    After its end, the formula of a cosine goes on in waves.
     """
     plan = list(zip(built.asked_steps, built.asked_rates, strict=True))
     until = [one for one in plan if built.horizon is None or one[0] <= built.horizon]
