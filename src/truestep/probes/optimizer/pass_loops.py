@@ -29,7 +29,8 @@ def lasts_one_pass(places: tuple[Site, ...]) -> bool:
     """Return True if the innermost loop around a line has a loop over slices in its body, after the line.
 
     An optimizer that is built there lasts for one pass over the data; with ``range(steps)`` in its place, it may be
-    one for each of several tasks. A function without a loop around the line counts, if a loop over epochs calls it.
+    one for each of several tasks. A function without a loop around the line counts, if a loop over epochs calls it,
+    and one with the loop over slices that a loop over epochs calls after the line.
     Data that the model itself makes before each pass, such as targets by its results, are new tasks, too.
     """
     site = places[0]
@@ -41,6 +42,8 @@ def lasts_one_pass(places: tuple[Site, ...]) -> bool:
         return False
     body = around[-1].body if around else functions[-1].body
     after = [node for node in body if isinstance(node, _Loop) and node.lineno > site.line]
+    if around and not after:
+        return _is_in_called(tree, around[-1], site)
     if len(after) != 1 or not _is_over_slices(after[0].iter):
         return False
     models = _models(tree, site)
@@ -78,6 +81,29 @@ def _is_in_epochs(call: Site, function: ast.FunctionDef, models: set[str]) -> bo
     return any("epoch" in counter for counter in counters) or counters.isdisjoint(given)
 
 
+def _is_in_called(tree: ast.AST, epochs: _Loop, site: Site) -> bool:
+    """Return True if one loop, in a function that a loop over epochs calls after the line, is over slices."""
+    functions = {one.name: one for one in source.walk(tree) if isinstance(one, ast.FunctionDef)}
+    after = [part for part in epochs.body if part.lineno > site.line]
+    calls = [one for part in after for one in source.walk(part) if isinstance(one, ast.Call)]
+    passes = [
+        (call, function, loop)
+        for call in calls
+        if (function := functions.get(_called(call))) is not None
+        for loop in function.body
+        if isinstance(loop, _Loop) and _is_over_slices(loop.iter)
+    ]
+    if len(passes) != 1:
+        return False
+    call, function, loop = passes[0]
+    place = Site(site.path, call.lineno, call.col_offset)
+    models = _models(tree, site)
+    read = {name for part in function.body for name in _names(part)}
+    if not (counters := _names(epochs.target)).isdisjoint(read) and not any("epoch" in one for one in counters):
+        return False  # a stage of its own
+    return _is_in_epochs(place, function, models) and not _makes(function, _sliced(loop), models, loop)
+
+
 def _models(tree: ast.AST, site: Site) -> set[str]:
     """Return the objects with the parameters of an optimizer, as text."""
     return {
@@ -96,7 +122,7 @@ def _sliced(loop: _Loop) -> set[str]:
     return {*_names(loop.iter), *parts}
 
 
-def _makes(loop: _Loop, names: set[str], models: set[str], without: _Loop | None) -> bool:
+def _makes(loop: _Loop | ast.FunctionDef, names: set[str], models: set[str], without: _Loop | None) -> bool:
     """Return True if the body of a loop, without one in it, gives one of some variables a value by a model."""
     left = {id(one) for one in source.walk(without)} if without is not None else set()
     assigned = [one for one in source.walk(loop) if isinstance(one, ast.Assign) and id(one) not in left]

@@ -12,6 +12,7 @@ _LEAST_POSITIONS = 64
 _PAIR = 2
 _DEVIATIONS = 5.0
 _EQUAL = 1e-3
+_RESOLUTION = 1e-5
 _LEAST_SHARE = 1e-30
 
 
@@ -36,7 +37,9 @@ def is_by_value(shares: Any, masked: Any, rows: Any, along: int, *, zero: bool) 
     apart = apart[~masked & rows.unsqueeze(along) & (shares > _LEAST_SHARE)]
     if not apart.numel():
         return False
-    beside = apart[apart.abs() < 2 * apart.abs().amin()]
+    # Equal tokens have equal scores, and tiny ones are equal up to rounding errors.
+    each = (apart / _RESOLUTION).round().unique() * _RESOLUTION
+    beside = each[each.abs() < 2 * each.abs().amin()]
     above, below = int((beside > 0).sum()), int((beside < 0).sum())
     if above + below >= _LEAST_NEXT:
         # None lies next to the masked ones, and many a little further off on both sides: small ones were set to zero.

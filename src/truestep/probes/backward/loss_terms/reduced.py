@@ -88,7 +88,7 @@ def _products(root: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
         kind, inner = kind_of(node), _inputs(node)
         if kind == "Mul" and inner:
             yield from ((node, one, divisors) for one in inner)
-        if kind in _SCALINGS and len(set(inner)) > 1 and shape_of(node):
+        if kind in _SCALINGS and len({one for one in inner if shape_of(one)}) > 1:
             continue  # the weights act beside other values of each sample
         if kind in _TERMS or str(node.name()) in RESHAPING or str(node.name()) in SELECTING:
             below = [*divisors, node] if kind == "Div" and len(inner) == 1 else divisors
@@ -213,7 +213,8 @@ def _is_focus(product: Any, loss: Any) -> bool:
             return [kind for kind in below if kind in ("Rsub", "Exp", "Neg")] == ["Exp", *signs]
         inner = _inputs(node)
         kinds.append(kind_of(node))
-        if kinds[-1] not in _OF_FOCUS or len(inner) != 1 or shape_of(node):
+        of_samples = shape_of(node) and not (kinds == ["Mul"] and _weights(node) is not None)  # a weight of the class
+        if kinds[-1] not in _OF_FOCUS or len(inner) != 1 or of_samples:
             return False
         node = inner[0]
     return False

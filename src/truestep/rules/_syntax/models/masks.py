@@ -20,6 +20,7 @@ _ROWS = re.compile(r"unsqueeze\((?:dim=)?-1\)\)?$|None\]\)?$")
 """Ends of masks that cover whole rows of the last dimension."""
 _SAME = frozenset({"float", "to", "contiguous", "clone", "half", "double", "type_as"})
 _DEEPEST = 4
+_LITTLE = 1e-3
 
 
 class _Filled(NamedTuple):
@@ -29,6 +30,7 @@ class _Filled(NamedTuple):
     mask: ast.expr
     text: str
     confidence: Confidence = Confidence.HIGH
+    value: str = "0"
 
 
 def masked_scores_in_softmax(program: Program) -> Iterator[Suspicion]:
@@ -41,8 +43,9 @@ def masked_scores_in_softmax(program: Program) -> Iterator[Suspicion]:
             continue
         yield Suspicion(
             found.node,
-            f"{found.text} sets masked scores to 0, and the softmax gives them a weight: exp(0) is 1",
-            "sets masked scores to 0",
+            f"{found.text} sets masked scores to {found.value}, and the softmax gives them a weight: "
+            f"exp({found.value}) is 1",
+            f"sets masked scores to {found.value}",
             'set them to minus infinity: `scores.masked_fill(mask, float("-inf"))`',
             ((call.node, "the softmax of these scores"),),
             found.confidence,
@@ -86,12 +89,15 @@ def _filled(node: ast.expr, context: Context, order: int, program: Program, dept
     name, args = node.func.attr, node.args
     owner = node.func.value
     if name in ("masked_fill", "masked_fill_") and len(args) == 2 and _is_zero(args[1]):
-        return _checked(node, args[0], owner, "`masked_fill`", context, order, program)
-    if name == "where" and len(args) == 3 and _is_zero(args[2]):
-        return _checked(node, args[0], args[1], "`torch.where`", context, order, program)
-    if name == "where" and len(args) == 2 and _is_zero(args[1]):
-        return _checked(node, args[0], owner, "`where`", context, order, program)
-    return _filled(owner, context, order, program, depth + 1) if name in _SAME else None
+        found = _checked(node, args[0], owner, "`masked_fill`", context, order, program)
+    elif name == "where" and len(args) == 3 and _is_zero(args[2]):
+        found = _checked(node, args[0], args[1], "`torch.where`", context, order, program)
+    elif name == "where" and len(args) == 2 and _is_zero(args[1]):
+        found = _checked(node, args[0], owner, "`where`", context, order, program)
+    else:
+        return _filled(owner, context, order, program, depth + 1) if name in _SAME else None
+    value = args[-1].value if isinstance(args[-1], ast.Constant) else 0
+    return None if found is None else found._replace(value=f"{value:g}" if isinstance(value, float) else "0")
 
 
 def _checked(
@@ -138,6 +144,8 @@ def _is_used_again(mask: ast.expr, call: Call, program: Program) -> bool:
 
 
 def _is_zero(node: ast.expr) -> bool:
+    """Return True for zero, and for a number as small, as of 1e-9 in place of -1e9."""
     if isinstance(node, ast.Call):
         return dotted(node.func).rpartition(".")[2] == "zeros_like"
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LITTLE

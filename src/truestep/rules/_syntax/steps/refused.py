@@ -40,6 +40,9 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
     ...     optimizer.step()
     ... (error / len(parts)).backward()
     ... if step % 4 == 3 or step == len(batches):
+    ...     optimizer.step()
+    ... (error / window).backward()
+    ... if step % window == 0:
     ...     optimizer.step()'''
     >>> refused_in(ast.parse(code))
     frozenset({(2, 0)})
@@ -52,7 +55,7 @@ def refused_in(tree: ast.AST) -> frozenset[tuple[int, int]]:
         for node in nodes if guards else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
                 names = _made_from(_names(node.func.value) - _OTHERS, nodes)
-                if any(names & _names(test) for test in guards):
+                if any(names & (_names(test) - _counted(test)) for test in guards):
                     found.add((node.lineno, node.col_offset))
     return frozenset(found)
 
@@ -83,6 +86,12 @@ def _is_read(call: ast.Call) -> bool:
     """Return True for a call that reads a number, as in ``loss.item()`` and ``float(loss)``."""
     called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return called in ("item", "float", "isfinite", "isnan", "isinf", "bool", "detach", "any", "all")
+
+
+def _counted(test: ast.expr) -> set[str]:
+    """Return the names in remainders of a condition, which are numbers of steps, as in ``step % window``."""
+    rests = (one for one in ast.walk(test) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod))
+    return {name for rest in rests for name in _names(rest)}
 
 
 def _names(node: ast.AST) -> set[str]:
