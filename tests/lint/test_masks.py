@@ -30,6 +30,7 @@ def found(lines: str) -> list[str]:
     "lines",
     [
         "weights = F.softmax(scores.masked_fill(mask == 0, 0.0), dim=-1)",
+        "scores = scores.masked_fill(~mask, 1e-9); weights = scores.softmax(-1)",
         "scores = scores.masked_fill(~mask, 0); weights = scores.softmax(-1)",
         "scores = scores.masked_fill_(tokens == 0, 0.0); weights = self.softmax(scores)",
         "scores = torch.where(mask, scores, 0.0); weights = torch.softmax(scores, dim=-1)",

@@ -333,3 +333,22 @@ def test_a_checkpoint_is_run_twice_only() -> None:
 
     assert read(lambda scores: checkpoint(weights, scores, use_reentrant=False), steps=1) == []
     assert len(ran) == 2
+
+
+def equal_tokens(step: int, fill: float) -> float:
+    """Return the weight of padding behind a softmax over small scores of 6 different tokens."""
+    torch.manual_seed(step)
+    table, query = torch.nn.Embedding(6, WIDTH), torch.nn.Parameter(0.01 * torch.randn(WIDTH))
+    tokens = torch.randint(6, (64, PLACES))
+    padding = torch.arange(PLACES) >= torch.randint(2, PLACES, (64, 1))
+    with capture_events() as events:
+        values = table(tokens)
+        shares = (values @ query).masked_fill(padding, fill).softmax(1)
+        (shares.unsqueeze(1) @ values).square().mean().backward()
+    return max((event.share for event in events if isinstance(event, MaskedScoresRead)), default=0.0)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_small_scores_of_equal_tokens_do_not_look_like_a_limit(step: int) -> None:
+    assert equal_tokens(step, 1e-9) > 0.2
+    assert equal_tokens(step, -1e9) == 0

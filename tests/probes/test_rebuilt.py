@@ -73,6 +73,41 @@ def test_a_function_that_a_loop_over_epochs_calls_lasts_one_pass() -> None:
     ]
 
 
+def in_slices(model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor) -> None:
+    for rows in x.split(2):
+        optimizer.zero_grad()
+        model(rows).sum().backward()
+        optimizer.step()
+
+
+def with_values(model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor) -> None:
+    targets = model(x).detach() + 1
+    for rows in torch.randperm(8).split(4):
+        optimizer.zero_grad()
+        (model(x[rows]) - targets[rows]).square().sum().backward()
+        optimizer.step()
+
+
+def test_a_pass_in_a_function_that_is_called_after_the_construction() -> None:
+    model, x = nn.Linear(3, 1), torch.ones(8, 3)
+    with capture_events() as events:
+        for _ in range(3):
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            in_slices(model, optimizer, x)
+        for task in range(3):
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            in_slices(model, optimizer, x + task)
+        for _ in range(3):
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            with_values(model, optimizer, x)
+        for _ in range(3):
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            in_slices(model, optimizer, x)
+            in_slices(model, optimizer, x)
+    made = [event.one_pass for event in events if isinstance(event, OptimizerBuilt)]
+    assert made == [False, True, True] + [False] * 9
+
+
 def fit(model: nn.Module, x: torch.Tensor, targets: torch.Tensor) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     for rows in torch.randperm(8).split(4):

@@ -44,6 +44,11 @@ def focal_of_logarithm():
     return -((1 - logp.exp()) ** 2) * logp
 
 
+def focal_with_weights():
+    mean = entropy()
+    return (W * (1 - torch.exp(-mean)) ** 2 * mean).mean()
+
+
 def mixed():
     scores = NET(X)
     return (T * F.cross_entropy(scores, Y) + (1 - T) * F.cross_entropy(scores, Y.flip(0))).mean()
@@ -76,6 +81,7 @@ FOCAL = {
     "by the mean": lambda: focal(entropy()),
     "with a factor": lambda: 0.25 * focal(entropy()),
     "by the logarithm": focal_of_logarithm,
+    "beside weights of classes": focal_with_weights,
     "binary": lambda: focal(F.binary_cross_entropy_with_logits(outputs(), HALF)),
 }
 
