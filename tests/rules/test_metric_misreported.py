@@ -175,6 +175,21 @@ def test_a_figure_that_is_another_one_is_named():
     assert f"{mean('recall'):.4g} is right" in finding.primary.label
 
 
+IN_BATCHES = (((14, 2, 0), (0, 0, 2)), ((13, 0, 2), (1, 2, 0)), ((16, 0, 0), (0, 0, 0)), ((12, 1, 1), (2, 1, 1))) * 3
+WHOLE = ((165, 9, 9), (9, 9, 9))
+
+
+@pytest.mark.parametrize("claim", ["recall", "precision", "f1"])
+def test_a_mean_of_batches_without_a_class_is_another_figure(claim):
+    zero = {"recall": [0, 1, 0, 2 / 3], "precision": [0, 1 / 3, 0, 2 / 3], "f1": [0, 0.5, 0, 2 / 3]}[claim]
+    wrong = {"counts": ((192, WHOLE),), "batches": (IN_BATCHES,)}
+    (message,) = messages(named(claim, sum(zero) / 4, **wrong))
+    assert message.endswith("of 12 batches")
+    assert messages(named(claim, sum(zero) / 4, **wrong | {"name": "val_dice"})) == []
+    assert messages(named(claim, share(claim, WHOLE)[1], **wrong)) == []
+    assert messages(named(claim, 0.1 + sum(zero) / 4, **wrong)) == []
+
+
 @pytest.mark.parametrize(
     ("claim", "values"),
     [

@@ -22,6 +22,8 @@ class ClassFigureRead(Event):
     counts: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...] = ()
     """Of each evaluation before it, and of all together: the number of predictions, and for each class true positives,
     false positives and false negatives."""
+    batches: tuple[tuple[tuple[tuple[int, int, int], ...], ...], ...] = ()
+    """Of each evaluation, the counts of its batches: of one size, by a loader; else empty."""
     place: Site | None = None
     """Line that computes it, else that stores it."""
     site: Site | None = None

@@ -41,6 +41,10 @@ _NEAR = 2e-3
 """Difference up to which a value can be a rounded figure, or one with a smoothing term."""
 _MACRO = ("macro", "macro of defined", "macro of present")
 _BINARY = 2
+_OF_BATCHES = {"recall": "recalls", "precision": "precisions", "f1": "F1 scores"}
+_LEAST_BATCHES = 8
+_APART = 0.05
+"""Least difference between a figure and its mean over batches that leads to other conclusions."""
 _LEAST_SAMPLES = 20
 _STRONG_CLASSES = 3
 _STRONG_SAMPLES = 50
@@ -55,21 +59,29 @@ class Judgement(NamedTuple):
         what: another figure that they are; "" for none, or if they are both.
         strong: True if a coincidence is excluded.
         label: the numbers of the claimed figure beside them.
+        of: the counts of the right figure, for its remedy.
     """
 
     right: bool
     what: str = ""
     strong: bool = False
     label: str = ""
+    of: str = ""
 
 
-def judged(claim: str, values: tuple[float, ...], counts: tuple[tuple[int, tuple[Class, ...]], ...]) -> Judgement:
+def judged(
+    claim: str,
+    values: tuple[float, ...],
+    counts: tuple[tuple[int, tuple[Class, ...]], ...],
+    batches: tuple[tuple[tuple[Class, ...], ...], ...] = (),
+) -> Judgement:
     """Return the judgement of a figure.
 
     Args:
         claim: the figure that its name claims.
         values: its numbers.
         counts: for each evaluation the number of predictions, and the counts of each class.
+        batches: for each evaluation the counts of its batches, if they are known.
 
     >>> classes = ((8, 1, 2), (5, 5, 1), (4, 3, 6))
     >>> judged("recall", (8 / 10, 5 / 6, 4 / 10), ((26, classes),)).right
@@ -81,6 +93,9 @@ def judged(claim: str, values: tuple[float, ...], counts: tuple[tuple[int, tuple
     found = [_judged(figure, values, samples, classes) for samples, classes in counts if samples >= _LEAST_SAMPLES]
     exact = [one for one in found if one.right and one.strong]
     wrong = [one for one in found if one.what]
+    if not (wrong or any(one.right for one in found)) and len(values) == 1:
+        pairs = zip(counts, batches, strict=False)
+        wrong = [one for (n, of), each in pairs if (one := _of_batches(claim, values[0], n, of, each)).what]
     if exact or not wrong:
         return Judgement(any(one.right for one in found) and not (exact and wrong))
     return wrong[0]
@@ -106,6 +121,25 @@ def _judged(figure: str, values: tuple[float, ...], samples: int, classes: tuple
                 strong = mean in _MACRO and len(classes) >= _STRONG_CLASSES and samples >= _STRONG_SAMPLES
                 return Judgement(False, _named(figure, kind), strong, f"{values[-1]:.4g}, where {right:.4g} is right")
     return Judgement(any(_is(values[-1], one, _NEAR) for one in usual))
+
+
+def _of_batches(
+    claim: str, value: float, samples: int, classes: tuple[Class, ...], batches: tuple[tuple[Class, ...], ...]
+) -> Judgement:
+    """Return the judgement of a number that can be the mean of a figure over batches, some without a positive."""
+    without = any(not right + missed for one in batches for right, _, missed in one)
+    if claim not in _OF_BATCHES or len(batches) < _LEAST_BATCHES or not without:
+        return Judgement(False)
+    rights = dict(_means(claim, samples, classes))
+    each = [dict(_means(claim, sum(right + missed for right, _, missed in one), one)) for one in batches]
+    for mean, right in rights.items():
+        defined = [one[mean] for one in each if mean in one]
+        for number in (sum(defined) / len(each), sum(defined) / max(1, len(defined))):
+            if _is(value, number, _EXACT) and not _is(value, right, _APART):
+                label = f"{value:.4g}, where {right:.4g} is right"
+                what = f"the mean of the {_OF_BATCHES[claim]} of {len(each)} batches"
+                return Judgement(False, what, True, label, ", with sums over all batches")
+    return Judgement(False)
 
 
 def _of_each(

@@ -42,6 +42,8 @@ _DIVIDED = "the right predictions divided by"
 """Begins the mistake of another divisor, which a single round figure can have by chance."""
 _BEYOND = 1.001
 _LEAST_BEYOND = 2
+_OF_BATCHES = re.compile(r"batch|dice|per_")
+"""Names of figures that may be means over batches: a Dice score is that of one of a few pictures."""
 _LEAST_WRONG = 2
 """Figures that are others than their names say; one alone is enough if it excludes a coincidence."""
 
@@ -84,7 +86,8 @@ class MetricMisreported(Rule):
 
     Counts the predictions of each class in an evaluation: the largest scores of the result of each call, next to the
     variable beside it that holds the targets. Reports a value that is called a recall, a precision, an F1 score, an IoU
-    or the like if it differs from the usual forms of this figure, and is another one to six digits. Collects the losses
+    or the like if it differs from the usual forms of this figure, and is another one to six digits, or the mean of the
+    figures of many batches of a loader, some of them without a class, and further than 0.05 from it. Collects the losses
     of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
     program calls one of a test, if it reads no samples with this name, and those with this name are never read. Also
@@ -180,7 +183,10 @@ class MetricMisreported(Rule):
         if isinstance(event, ResultCompared):
             self._averaged(event, run)
         if isinstance(event, ClassFigureRead):
-            self._named.setdefault(event.name, []).append((event, judged(event.claim, event.values, event.counts)))
+            meant = _OF_BATCHES.search(event.name.lower()) is not None
+            batches = () if meant else event.batches
+            judgement = judged(event.claim, event.values, event.counts, batches)
+            self._named.setdefault(event.name, []).append((event, judgement))
         if isinstance(event, LossFigureRead):
             self._of_losses.setdefault(event.name, []).append((event, mistaken(event)))
         if isinstance(event, FigureOfTest):
@@ -282,11 +288,14 @@ class MetricMisreported(Rule):
             for name, found in self._named.items()
             if not any(one.right for _, one in found) and (wrong := [pair for pair in found if pair[1].what])
         }
+        right = {figure.claim for found in self._named.values() for figure, one in found if one.right}
         strong = sum(map(len, named.values())) >= _LEAST_WRONG
         for name, wrong in named.items():
             figure, judgement = wrong[-1]
+            if judgement.of and figure.claim in right:
+                continue  # the mean over batches is beside it on purpose
             if strong or judgement.strong:
-                what, help = f"`{name}` is {judgement.what}", f"compute it as {FORMULAS[figure.claim]}"
+                what, help = f"`{name}` is {judgement.what}", f"compute it as {FORMULAS[figure.claim]}{judgement.of}"
                 self._found(figure, what, judgement.label, len(wrong), run, help)
         for name, of_losses in self._of_losses.items():
             kinds = {kind for _, kind in of_losses}

@@ -30,8 +30,13 @@ _MOST_SELECTIONS = 16
 _MOST_CALLS = 512
 _MOST_GROUPS = 6
 _LEAST = 8
+_LEAST_BATCHES, _MOST_BATCHES = 4, 64
+_MOST_BATCH_CLASSES = 10
 _WITHIN = 0.5
 """Least share of targets that are classes of the result; others are padding."""
+
+
+Classes = tuple[tuple[int, int, int], ...]
 
 
 class Group(NamedTuple):
@@ -40,10 +45,12 @@ class Group(NamedTuple):
     Attributes:
         samples: number of predictions of each class or label.
         classes: for each class true positives, false positives and false negatives.
+        batches: the same of each batch of a loader, of which all but the last are of one size; else empty.
     """
 
     samples: int
-    classes: tuple[tuple[int, int, int], ...]
+    classes: Classes
+    batches: tuple[Classes, ...] = ()
 
 
 @dataclass(slots=True)
@@ -195,11 +202,24 @@ class Counts:
             parts = [call.counts[name] for call in calls]
             if len({len(part) for part in parts}) != 1:
                 continue
-            *counts, within, count = self._torch.stack(parts).sum(0).tolist()
-            third = len(counts) // 3
+            stacked = self._torch.stack(parts)
+            *counts, within, count = stacked.sum(0).tolist()
             if within >= max(_LEAST, _WITHIN * count):
-                classes = zip(counts[:third], counts[third : 2 * third], counts[2 * third :], strict=True)
-                yield Group(within, tuple(classes))
+                few = len(counts) <= 3 * _MOST_BATCH_CLASSES and within == count
+                each = stacked[:, :-2].tolist() if few and _is_in_batches(calls) else ()
+                yield Group(within, _by_class(counts), tuple(map(_by_class, each)))
+
+
+def _is_in_batches(calls: list[_Call]) -> bool:
+    """Return True for the batches of one loader, of one size; groups of a person or a picture each are not."""
+    (*sizes, last), loaders = [call.rows for call in calls], {call.origin for call in calls}
+    several = _LEAST_BATCHES <= len(calls) <= _MOST_BATCHES and len(loaders) == 1 and calls[0].origin[1] is not None
+    return several and len(set(sizes)) == 1 and sizes[0] > 1 and last <= sizes[0]
+
+
+def _by_class(counts: list[int]) -> Classes:
+    third = len(counts) // 3
+    return tuple(zip(counts[:third], counts[third : 2 * third], counts[2 * third :], strict=True))
 
 
 @functools.lru_cache(maxsize=64)

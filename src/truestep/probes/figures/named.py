@@ -174,7 +174,11 @@ class NamedFigures:
                 groups = counts.groups()
                 if groups:
                     self._read += 1
-                    yield ClassFigureRead(counts=tuple((one.samples, one.classes) for one in groups), **fields)
+                    yield ClassFigureRead(
+                        counts=tuple((one.samples, one.classes) for one in groups),
+                        batches=tuple(one.batches for one in groups),
+                        **fields,
+                    )
             elif self._lost == self._step and (means := self._likelihood.means()):
                 self._read += 1
                 yield LossFigureRead(losses=means, **fields)
