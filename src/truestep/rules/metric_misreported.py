@@ -44,6 +44,8 @@ _BEYOND = 1.001
 _LEAST_BEYOND = 2
 _OF_BATCHES = re.compile(r"batch|dice|per_")
 """Names of figures that may be means over batches: a Dice score is that of one of a few pictures."""
+_SEVERAL = 3
+"""Classes of a loss that was not read, after close reading was given up."""
 _LEAST_WRONG = 2
 """Figures that are others than their names say; one alone is enough if it excludes a coincidence."""
 
@@ -87,7 +89,7 @@ class MetricMisreported(Rule):
     Counts the predictions of each class in an evaluation: the largest scores of the result of each call, next to the
     variable beside it that holds the targets. Reports a value that is called a recall, a precision, an F1 score, an IoU
     or the like if it differs from the usual forms of this figure, and is another one to six digits, or the mean of the
-    figures of many batches of a loader, some of them without a class, and further than 0.05 from it. Collects the losses
+    figures of many batches of a loader, some of them without a class, and further than 0.05 from it. Collects losses
     of the evaluation in nats, and reports a perplexity that is a power of 2 or of 10 of their mean, or the exponential
     of their sum, and bits per character that are nats. Reports an evaluation after the training with a value that the
     program calls one of a test, if it reads no samples with this name, and those with this name are never read. Also
@@ -263,12 +265,12 @@ class MetricMisreported(Rule):
                 most = 1 if "/" in name else 100
                 self._found(figure, f"`{name}` is above {most}", f"{figure.value:.4g}", len(figures), run)
         if not self._drafts:
-            self._by_formula(run)
+            self._by_formula(run, run.losses.classes or _SEVERAL * bool(event.given_up))
 
-    def _by_formula(self, run: Progress) -> None:
+    def _by_formula(self, run: Progress, classes: int) -> None:
         """Report the formulas that cannot be their figure, in functions that called an evaluation or trained."""
         steps = [site for _, site, _ in run.steps.tally if site is not None]
-        for place, found in (*wrong_formulas_of(self._functions, run.losses.classes), *sums_in_training(steps)):
+        for place, found in (*wrong_formulas_of(self._functions, classes), *sums_in_training(steps)):
             if not any(name in found.label for name in self._right):
                 self.report(
                     place,

@@ -138,7 +138,8 @@ class ScaledWithEvaluationData(Rule):
             elif one.kind == "joint" and not clean:
                 name = _name(one.whole, one, run) if one.whole else "both together"
                 self._found(one, "training and evaluation data are scaled with statistics of both", name, run)
-        for one in self._fitted if event.how == "finished" and not self._drafts else ():
+        known = event.how == "finished" and not self._drafts and not event.given_up
+        for one in self._fitted if known else ():
             if run.samples.is_seldom(one.site):
                 self._of_all(one, run)
         for model, training in run.samples.levels if not self._drafts else ():

@@ -225,7 +225,7 @@ class TrainValidationOverlap(Rule):
             same = is_the_training(shared, run) and loader not in self._trained | self._leaking.keys()
             if same and (clean or is_loaded_again(shared, run)):
                 self._found(loader, shared, run)
-        for window in self._windows if not self._drafts else ():
+        for window in self._windows if not (self._drafts or event.given_up) else ():
             if is_continued(window, self._windows) and run.samples.is_seldom(window.site):
                 self.report(run=run, **continued(window, run))
         if clean:
