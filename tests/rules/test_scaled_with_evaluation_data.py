@@ -1,6 +1,6 @@
 """Tables of an evaluation with their own statistics are reported; joint ones unless another evaluation is clean."""
 
-from truestep.events import LevelsRead, LoaderMet, OptimizerStepped, ScalingRead, Site
+from truestep.events import LevelsRead, LoaderMet, OptimizerStepped, RunEnded, ScalingRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.scaled_with_evaluation_data import ScaledWithEvaluationData
@@ -40,6 +40,12 @@ def test_rows_scaled_before_the_split_are_reported_once():
 def test_another_evaluation_with_statistics_of_the_training_is_enough():
     assert judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "x_test")]) == []
     assert len(judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "probe", rows=8)])) == 1
+
+
+def test_another_evaluation_may_not_have_been_read():
+    ended = RunEnded(how="finished", given_up="close reading given up at step 20")
+    assert judge(ScaledWithEvaluationData, [read("joint", "x_val"), ended]) == []
+    assert len(judge(ScaledWithEvaluationData, [read("own"), ended])) == 1
 
 
 def test_channels_of_pictures_are_a_suspicion_unless_the_evaluation_has_its_own():
