@@ -17,6 +17,7 @@ X, Y, T = torch.randn(8, 4), torch.arange(8) % 3, torch.linspace(0, 1, 8)
 HALF = (T > 0.5).float()
 W, MASK = torch.linspace(0.5, 2.0, 8), torch.tensor([1.0] * 6 + [0.0] * 2)
 MATRIX = torch.tensor([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
+IGNORED, BY_CLASS = torch.tensor([0, 1, 2, 0, 1, -1, -1, -1]), torch.tensor([0.5, 1.0, 2.0])
 VECTOR = nn.Parameter(torch.ones(8))
 
 
@@ -33,6 +34,10 @@ def entropy(**options):
 
 def outputs():
     return ONE(X).squeeze(1)
+
+
+def entropy_of(labels, weight=None):
+    return F.cross_entropy(NET(X), labels, weight=weight, ignore_index=-1)
 
 
 def focal(mean):
@@ -119,6 +124,8 @@ def tilted():
 
 
 QUIET = {
+    "positions that the mean is of": lambda: (entropy_of(IGNORED) * (IGNORED >= 0)).sum() / (IGNORED >= 0).sum(),
+    "weights of the classes again": lambda: (entropy_of(Y, BY_CLASS) * BY_CLASS[Y]).mean(),
     "equal weights": lambda: (entropy() * torch.ones(8)).mean(),
     "a number": lambda: (entropy() * torch.tensor(0.5)).mean(),
     "three weights": lambda: (entropy() * torch.tensor([0.1, 0.2, 0.3])).sum(),

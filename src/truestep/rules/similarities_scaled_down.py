@@ -39,9 +39,9 @@ class SimilaritiesScaledDown(ReadingRule):
 
     Known false alarms
     ------------------
-    None known. Not reported: factors that are trained or that change to larger ones, soft targets such as those of a
-    teacher, similarities that other scores are added to, softmaxes over fewer than eight similarities, and losses
-    inside ``torch.compile`` and ``torch.func``.
+    A factor that is this small on purpose. Not reported: temperatures above 1 that divide, factors that are trained or
+    that change to larger ones, soft targets such as those of a teacher, similarities that other scores are added to,
+    softmaxes over fewer than eight similarities, and losses inside ``torch.compile`` and ``torch.func``.
 
     References
     ----------

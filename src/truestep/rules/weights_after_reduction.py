@@ -39,7 +39,8 @@ class WeightsAfterReduction(ReadingRule):
     ------------------
     A policy gradient in which the mean of the log-probabilities of an episode is multiplied with each of its rewards
     on purpose. Not reported: fewer than four weights, weights with a gradient, a sum of losses that is not divided by
-    the sum of the weights, means of other values than errors and cross entropies, focal factors of several images or
+    the sum of the weights, weights that the mean is already made with, such as a mask of the positions that
+    ``ignore_index`` keeps, means of other values than errors and cross entropies, focal factors of several images or
     tasks in one loss, and losses inside ``torch.compile`` and ``torch.func``.
 
     References

@@ -38,6 +38,8 @@ _MOST_CLASSES = 1000
 _MOST_LINES = 32
 _LARGEST = 1 << 22
 _LEAST = 8
+_LEAST_LENGTH = 3
+"""Positions of rows that can have padding."""
 _LEAST_ROWS = 100
 _BELOW = 0.4
 """Share of targets among the smallest scores, in parts of the share by chance."""
@@ -294,7 +296,11 @@ class Comparisons:
         return {
             "equal": int((one == two).sum()),
             "expected": float((chosen.double() * given).sum()) / count,
-            "labels": tuple((int(number), int(of)) for number, of in zip(classes, given, strict=True) if of),
+            "labels": tuple(
+                (int(number), int(of))
+                for number, of in zip(classes, given, strict=True)
+                if of and not _is_padding(target, number)
+            ),
         }
 
     def _broadcast(self, predicted: Any, target: Any) -> str:
@@ -362,3 +368,13 @@ def _detached(result: Any, tensor: type) -> Any:
     """Return a result of several parts, as a plain tuple without graphs."""
     parts = [part.detach() if isinstance(part, tensor) else part for part in result]  # type: ignore[attr-defined]
     return tuple(parts)
+
+
+def _is_padding(target: Any, label: Any) -> bool:
+    """Return True if a label fills the ends, or the beginnings, of rows of different lengths: a mask leaves it out."""
+    if target.dim() != 2 or target.shape[1] < _LEAST_LENGTH:
+        return False
+    there = target == label
+    counts = there.sum(1)
+    runs = (there.flip(1).long().cumprod(1).sum(1), there.long().cumprod(1).sum(1))
+    return bool((counts != counts[0]).any()) and any(bool((run == counts).all()) for run in runs)

@@ -127,15 +127,33 @@ def _acts_by_mean(weights: Any, loss: Any, divisors: list[Any]) -> bool:
 
     A sum counts only if it is divided by the sum of the weights: the log-probability of an episode, or of a joint
     sample, is a sum too, and each of its rewards may be multiplied with it. A single weight chooses the place of a
-    number in a vector.
+    number in a vector, and weights that the mean is already made with change nothing: positions without padding,
+    or the weights of the classes.
     """
     if int((weights != 0).sum()) == 1:
         return False
     for node in _of_number(loss):
+        if _is_weighted_by(node, weights):
+            continue
         shapes = [(shape, by_sum) for shape, by_sum in _reduced(node) if _fits(tuple(weights.shape), shape)]
         if any(not by_sum for _, by_sum in shapes) or (shapes and _is_divided(weights, divisors)):
             return True
     return False
+
+
+def _is_weighted_by(node: Any, weights: Any) -> bool:
+    """Return True if a mean of cross entropies has these weights, up to a factor, by its targets."""
+    target, of_classes = saved(node, "target"), saved(node, "weight")
+    if not kind_of(node).startswith("NllLoss") or target is None or target.numel() != weights.numel():
+        return False
+    kept = target != node._saved_ignore_index
+    own = kept.double() if of_classes is None else of_classes.double()[target.where(kept, 0)] * kept
+    given = weights.detach().double().reshape(-1).to(own.device)
+    own = own.reshape(-1)
+    if not bool(((own != 0) == (given != 0)).all()) or not bool(kept.any()):
+        return False
+    shares = (given / own)[own != 0]
+    return float(shares.amax() - shares.amin()) <= 1e-5 * float(shares.abs().amax())
 
 
 def _is_divided(weights: Any, divisors: list[Any]) -> bool:

@@ -88,8 +88,8 @@ def _scale(softmax: Any) -> tuple[float, list[Any]] | None:
             continue
         if kind in ("Mul", "Div"):
             number = constant(node) if len(inner) == 1 else 0.0
-            if not number:
-                return None
+            if not number or (kind == "Div" and abs(number) > 1):
+                return None  # unknown, or a high temperature on purpose
             by *= abs(number if kind == "Mul" else 1 / number)
         elif kind == "Sum" and len(inner) == 1 and kind_of(inner[0]) == "Mul":  # (a * b).sum(1)
             if dims_of(node) != (len(shape_of(inner[0])) - 1,) or not _is_of_units(inner[0]):
