@@ -11,6 +11,7 @@ from truestep.findings import Confidence
 from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.rules._syntax.data.parts import lost_in_training
 from truestep.rules._syntax.data.sums import sums_of_all_reports
+from truestep.rules._syntax.models.hinges import exchanged_hinges
 from truestep.syntax import Program, Suspicion, dotted
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -53,6 +54,20 @@ def sums_in_training(steps: Iterable[Site]) -> Iterator[tuple[Site, Suspicion]]:
             around = _around(tree, found.node)
             if _trains(tree if around is None else around, tree, of_steps):
                 yield _site(path, found.node, around), found
+
+
+def hinges_in_training(steps: Iterable[Site]) -> Iterator[tuple[Site, Suspicion]]:
+    """Yield the hinges with exchanged pairs in the files that train.
+
+    Args:
+        steps: lines of optimizer steps.
+    """
+    for path in {step.path: None for step in steps}:
+        program = program_of(path)
+        if program is None:
+            continue
+        for found in exchanged_hinges(program):
+            yield site_of(path, program.tree, found.node), found
 
 
 def lost_transforms(paths: Iterable[str]) -> Iterator[tuple[Site, Suspicion, list[tuple[Site, str]]]]:

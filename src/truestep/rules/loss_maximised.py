@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from truestep.events import Event, LossRead, OptimizerBuilt, ResultPushed, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
+from truestep.rules._formulas import hinges_in_training
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._syntax.models.hinges import exchanged_hinges
+from truestep.syntax import Program, Suspicion
 
 _LEAST_READS = 5
 _LEAST_STEPS = 10
@@ -108,6 +112,9 @@ class LossMaximised(Rule):
     samples are moved back: the labels of one loss are exchanged, and the models do not oppose each other. If the other
     samples are the results of that model in another order, nothing is reported: such models can cooperate.
 
+    The source shows hinges of pairs, ``relu(positive - negative + margin)``, that are those of distances but get
+    similarities, or the other way round. A run reports them in the files with a step.
+
     Why it matters
     --------------
     The loss in the log falls, as it should, and the model learns the opposite. With a likelihood, the sign is easily
@@ -132,7 +139,8 @@ class LossMaximised(Rule):
     A network that is trained from random weights to make the error of another one large, in a program that trains
     nothing else. Not reported: several lines of backward passes (adversarial training), other sums of terms, runs with
     loaded or frozen weights (attacks, unlearning), inputs and other tensors outside of modules, factors that change
-    their sign, and an entropy that is to be small without a policy gradient.
+    their sign, an entropy that is to be small without a policy gradient, and hinges of values with other names or
+    of unknown functions.
 
     References
     ----------
@@ -147,6 +155,10 @@ class LossMaximised(Rule):
     watches = (LossRead, OptimizerBuilt, ResultPushed)
     needs = (LossRead, steps(_LEAST_STEPS), FINISHED)
     leads_to = ("nan-or-inf", "update-exceeds-weights", "output-ignores-input", "loss-never-changes")
+
+    @classmethod
+    def inspect(cls, program: Program) -> Iterator[Suspicion]:
+        return exchanged_hinges(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,6 +221,8 @@ class LossMaximised(Rule):
                 self._one_way(model, scored, pair, run)
         if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
             return
+        if True not in self._maximize:
+            self._hinges(run)
         for line in self._lines.values() if True not in self._maximize else ():
             alone = len(self._lines) == 1 or line.first.turned != "weights"  # else those of an opponent
             if line.turned == line.reads >= _LEAST_READS and alone:
@@ -249,6 +263,19 @@ class LossMaximised(Rule):
         )
         draft.count = draft.total = len(pair.own) + len(pair.other)
         draft.first_step = pair.own[0][0]
+
+    def _hinges(self, run: Progress) -> None:
+        """Report hinges that push positive pairs apart."""
+        for place, found in hinges_in_training(site for _, site, _ in run.steps.tally if site is not None):
+            self.report(
+                place,
+                found.message,
+                run=run,
+                label=found.label,
+                cost="the training moves the pairs the wrong way",
+                help=found.help,
+                unit="formulas",
+            )
 
     def _found(self, line: _Line, message: str, run: Progress) -> None:
         built = next((one for one in run.optimizers.values() if True in self._maximize), None)
