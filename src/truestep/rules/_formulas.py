@@ -11,7 +11,7 @@ from truestep.findings import Confidence
 from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.rules._syntax.data.parts import lost_in_training
 from truestep.rules._syntax.data.sums import sums_of_all_reports
-from truestep.rules._syntax.models.hinges import exchanged_hinges
+from truestep.rules._syntax.models.signs import exchanged_hinges
 from truestep.syntax import Program, Suspicion, dotted
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -87,7 +87,8 @@ class BackwardPassesDiscarded(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return missing.backward_passes_discarded(program)
+        yield from missing.backward_passes_discarded(program)
+        yield from missing.cleared_in_windows(program)
 
     def __init__(self) -> None:
         super().__init__()

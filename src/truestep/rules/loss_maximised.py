@@ -9,7 +9,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._formulas import hinges_in_training
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models.hinges import exchanged_hinges
+from truestep.rules._syntax.models.signs import exchanged_hinges, minimised_likelihoods, negated_losses
 from truestep.syntax import Program, Suspicion
 
 _LEAST_READS = 5
@@ -113,7 +113,8 @@ class LossMaximised(Rule):
     samples are the results of that model in another order, nothing is reported: such models can cooperate.
 
     The source shows hinges of pairs, ``relu(positive - negative + margin)``, that are those of distances but get
-    similarities, or the other way round. A run reports them in the files with a step.
+    similarities, or the other way round. A run reports them in the files with a step. ``truestep lint`` also reports
+    log-probabilities, and the negative of a loss function, from which a backward pass starts.
 
     Why it matters
     --------------
@@ -158,7 +159,9 @@ class LossMaximised(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return exchanged_hinges(program)
+        yield from exchanged_hinges(program)
+        yield from minimised_likelihoods(program)
+        yield from negated_losses(program)
 
     def __init__(self) -> None:
         super().__init__()

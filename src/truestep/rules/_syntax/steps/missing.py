@@ -118,6 +118,38 @@ def backward_passes_discarded(program: Program) -> Iterator[Suspicion]:
         )
 
 
+def cleared_in_windows(program: Program) -> Iterator[Suspicion]:
+    """Yield clears in each pass of a loop that steps in every so many passes only, as by ``if i % window == 0``."""
+    if not program.method("zero_grad") or program.mentions(".grad"):
+        return
+    for loop in program.loops:
+        operations = program.flow.of_loop(loop) if loop.scope in program.roles.reaching else []
+        mine = [one for one in operations if one.loops[-1] is loop and not one.via]
+        always = [one for one in mine if one.guards == loop.guards]
+        steps, passes = ([one for one in mine if one.act is act] for act in (Act.STEP, Act.BACKWARD))
+        if len(mine) != len(operations) or len(steps) != 1 or len(passes) != 1 or passes[0] not in always:
+            continue
+        clears = [one for one in always if one.act is Act.CLEAR and one.key == steps[0].key]
+        windows = steps[0].guards[len(loop.guards) :]
+        if len(clears) != 1 or len(windows) != 1 or not _is_window(windows[0].node):
+            continue
+        yield Suspicion(
+            clears[0].node,
+            "the gradients of all batches of a window but the last are cleared before the step",
+            "clears them in every pass of the loop",
+            f"clear them behind `{ast.unparse(steps[0].node)}` only",
+            ((steps[0].node, "steps once for each window"), (passes[0].node, "computes the gradients")),
+            Confidence.MEDIUM,
+        )
+
+
+def _is_window(node: ast.AST) -> bool:
+    """Return True for a branch in every so many passes."""
+    test = node.test if isinstance(node, ast.If) else None
+    rests = (one for one in ast.walk(test) if isinstance(one, ast.BinOp)) if test is not None else ()
+    return any(isinstance(one.op, ast.Mod) for one in rests)
+
+
 def _at(loop: Loop) -> Context:
     return Context(loop.scope, loop.parent, loop.guards)
 

@@ -1,4 +1,4 @@
-"""Hinges of positive and negative pairs, by the syntax."""
+"""Losses with the wrong sign, by the syntax: hinges of positive and negative pairs, likelihoods, negatives."""
 
 import pytest
 
@@ -62,3 +62,36 @@ def test_exchanged_pairs_are_found(lines):
 )
 def test_other_hinges_are_quiet(lines):
     assert found(lines) == []
+
+
+STEP = """
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+def train(model, optimizer, x, y):
+    criterion = nn.MSELoss()
+    {line}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("loss = -criterion(model(x), y)", 1),
+        ("loss = -nn.functional.mse_loss(model(x), y, reduction='none').mean()", 1),
+        ("loss = Normal(model(x), 1.0).log_prob(y).mean()", 1),
+        ("likelihood = Normal(model(x), 1.0).log_prob(y); loss = likelihood.sum()", 1),
+        ("loss = criterion(model(x), y)", 0),
+        ("loss = -Normal(model(x), 1.0).log_prob(y).mean()", 0),
+        ("action = Normal(model(x), 1.0).sample(); loss = Normal(model(x), 1.0).log_prob(action).mean()", 0),
+        ("attack = -criterion(model(x), y); loss = attack", 0),
+        ("loss = -model(x).mean()", 0),
+    ],
+)
+def test_values_that_are_made_larger(line, count):
+    text = STEP.format(line=line.replace("; ", "\n    "))
+    assert len([one for one in lint(text) if one.rule == "loss-maximised"]) == count

@@ -1,4 +1,4 @@
-"""Hinges of pairs: a similarity, or a distance, of a positive pair beside that of a negative one."""
+"""Losses with the wrong sign: hinges of positive and negative pairs, and likelihoods that are made smaller."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from truestep.findings import Confidence
+from truestep.rules._syntax.models.losses import loss_calls
 from truestep.syntax import Program, Suspicion, dotted
 from truestep.syntax.places import Context
 
@@ -23,6 +24,12 @@ _SIMILAR = frozenset({"cosine_similarity", "CosineSimilarity", "dot", "bmm", "mm
 _APART = frozenset({"pairwise_distance", "PairwiseDistance", "cdist", "norm", "vector_norm"})
 _CUTS = frozenset({"relu", "relu_", "ReLU"})
 _LIMITS = frozenset({"clamp", "clamp_", "clamp_min", "clip"})
+_LOSSES = (
+    "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss", "torch.nn.functional.mse_loss", "torch.nn.MSELoss",
+    "torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss",
+)  # fmt: skip
+_OPPOSED = re.compile(r"attack|advers|unlearn|forget|revers|maximi|discr|critic|autograd|\.grad\b|worst|ascent")
+"""Words of programs that make an error larger on purpose."""
 _DEEPEST = 4
 
 
@@ -56,6 +63,56 @@ def exchanged_hinges(program: Program) -> Iterator[Suspicion]:
                 (),
                 Confidence.MEDIUM,
             )
+
+
+def negated_losses(program: Program) -> Iterator[Suspicion]:
+    """Yield the only backward pass of a file if it starts from the negative of a loss function."""
+    passes = program.method("backward")
+    if len(passes) != 1 or _OPPOSED.search(program.text.lower()):
+        return
+    (call,) = passes
+    node: ast.expr = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node
+    node = program.values.origin(node, call.context, call.order)[0]
+    if not isinstance(node, ast.UnaryOp) or not isinstance(node.op, ast.USub):
+        return
+    losses = {one.node for one, _ in loss_calls(program, *_LOSSES)}
+    of = node.operand
+    while isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute) and of.func.attr in ("mean", "sum"):
+        of = of.func.value
+    if of in losses:
+        yield Suspicion(
+            call.node,
+            "the negative of a loss function is differentiated: it is made larger",
+            "each step makes the error larger",
+            "differentiate the loss, and not its negative",
+            ((node, "the negative"),),
+            Confidence.MEDIUM,
+        )
+
+
+def minimised_likelihoods(program: Program) -> Iterator[Suspicion]:
+    """Yield backward passes from a mean or a sum of log-probabilities of values that nothing samples."""
+    text = program.text
+    if "log_prob(" not in text or "sample(" in text or "maximize" in text:
+        return
+    for call in program.method("backward"):
+        node: ast.expr = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node
+        for _ in range(_DEEPEST):
+            node = program.values.origin(node, call.context, call.order)[0]
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                break
+            if node.func.attr == "log_prob":
+                yield Suspicion(
+                    call.node,
+                    "a log-likelihood is made smaller",
+                    "differentiates the likelihood",
+                    "differentiate its negative",
+                    ((node, "the logarithms of the probabilities"),),
+                    Confidence.MEDIUM,
+                )
+            if node.func.attr not in ("mean", "sum"):
+                break
+            node = node.func.value
 
 
 def _cut(node: ast.Call) -> ast.expr | None:
