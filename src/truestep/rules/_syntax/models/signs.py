@@ -25,10 +25,10 @@ _APART = frozenset({"pairwise_distance", "PairwiseDistance", "cdist", "norm", "v
 _CUTS = frozenset({"relu", "relu_", "ReLU"})
 _LIMITS = frozenset({"clamp", "clamp_", "clamp_min", "clip"})
 _LOSSES = (
-    "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss", "torch.nn.functional.mse_loss", "torch.nn.MSELoss",
-    "torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss",
+    "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss", "torch.nn.functional.mse_loss",
+    "torch.nn.MSELoss", "torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss",
 )  # fmt: skip
-_OPPOSED = re.compile(r"attack|advers|unlearn|forget|revers|maximi|discr|critic|autograd|\.grad\b|worst|ascent")
+_OPPOSED = re.compile(r"attack|advers|unlearn|forget|revers|maximize|discr|critic|autograd|\.grad\b|worst|ascent")
 """Words of programs that make an error larger on purpose."""
 _DEEPEST = 4
 
