@@ -101,6 +101,12 @@ def site_of(path: str, tree: ast.Module, node: ast.AST) -> Site:
     return _site(path, node, _around(tree, node))
 
 
+def scope_around(tree: ast.Module, node: ast.AST) -> int:
+    """Return the line of the innermost function around a node; 0 at the level of the module."""
+    around = _around(tree, node)
+    return 0 if around is None else around.lineno
+
+
 def _trains(scope: ast.AST, tree: ast.Module, steps: set[int]) -> bool:
     """Return True if a scope has a step in it, or calls a function or method of the file that has."""
     functions = [node for node in source.walk(tree) if isinstance(node, _FUNCTIONS)]

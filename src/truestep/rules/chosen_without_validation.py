@@ -9,6 +9,7 @@ from truestep.accounts.samples import CLEAN, TRAINED
 from truestep.events import (
     BatchDrawn,
     ChoiceRead,
+    EvaluationRan,
     Event,
     FunctionCalled,
     HandStepped,
@@ -24,8 +25,9 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
+from truestep.rules._formulas import scope_around
 from truestep.rules._loader_names import is_for_choice, is_trained_on
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._rule import Draft, Progress, Rule
 from truestep.source import parsed
 from truestep.syntax import Program, Suspicion, WeightsByTest, chosen_by_test, weights_by_test
 
@@ -76,7 +78,7 @@ class ChosenWithoutValidation(Rule):
     Without a part for choices, or with one that the training and the code behind it never read, reports weights that
     are kept by a figure of samples with the name of the test, loaded again after the loop, and evaluated by the same
     call on the same samples: the last figure is the best of many. Without modules, the call gets the copies that were
-    kept, and nothing else does.
+    kept, and nothing else does. The same is reported for models of a loop over settings, of which one is kept whole.
 
     Also reports a number that is chosen by scores and labels of the test, in a program with a validation part, if a
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
@@ -129,7 +131,7 @@ class ChosenWithoutValidation(Rule):
     account = "samples"
     watches = (
         WeightsKept, ChoiceRead, NumberChosen, PartUnused, LoaderUnread, ModelCalled, BatchDrawn, OptimizerStepped,
-        StateLoaded, FunctionCalled, HandStepped,
+        StateLoaded, FunctionCalled, HandStepped, EvaluationRan,
     )  # fmt: skip
     needs = (WeightsKept, _STEPPED, _EVALUATED, FINISHED)
     asks = "weights are chosen by validation samples"
@@ -163,6 +165,8 @@ class ChosenWithoutValidation(Rule):
         self._named: dict[Site | None, WeightsKept] = {}
         """Branches that compare a figure with the name of the training, beside one of a validation."""
         self._numbers: list[NumberChosen] = []
+        self._ran: set[tuple[str, int]] = set()
+        """Files and first lines of functions that an evaluation was called in."""
         self._unused: dict[str, Site | None] = {}
         self._unread: dict[str, Site | None] = {}
         """Loaders; their samples may be evaluated as a tensor."""
@@ -181,6 +185,8 @@ class ChosenWithoutValidation(Rule):
                 self._numbers.append(event)
             case StateLoaded():
                 self._loaded = run.step
+            case EvaluationRan():
+                self._ran.add((event.path, event.first))
             case WeightsKept():
                 if event.beside and (run.samples.evaluated or run.samples.evaluations):
                     self._named[event.site] = event
@@ -240,6 +246,7 @@ class ChosenWithoutValidation(Rule):
         kept = [(site, one) for site, one in self._choices.items() if one.times >= _LEAST_KEPT]
         if event.how == "finished" and not self._drafts:
             self._by_test(kept, run)
+            self._by_setting(run)
         if event.how != "finished" or len(kept) != 1:
             return
         ((site, choice),) = kept
@@ -270,24 +277,37 @@ class ChosenWithoutValidation(Rule):
             chosen = None if site is None else _at(site)
             if site is None or chosen is None or not (self._apart if chosen.given else self._loaded == run.step):
                 continue
-            figure = chosen.figure
-            ended = (figure.end_lineno or -1, figure.end_col_offset or -1)
-            draft = self.report(
-                site,
-                _BY_TEST.format(chosen.by),
-                run=run,
-                label=f"`{chosen.name}` is the figure of a test",
-                related=(
-                    Mark(
-                        Site(site.path, figure.lineno, figure.col_offset, *ended),
-                        "the chosen weights, on the same samples",
-                    ),
-                ),
-                help=_SPLIT,
-                cost=_COST,
-                unit="kept states",
-            )
-            draft.count, draft.first_step = choice.times, None
+            self._chosen(site, chosen, run, "kept states").count = choice.times
+
+    def _by_setting(self, run: Progress) -> None:
+        """Report models of which the best one is chosen by the test, in functions that ran an evaluation."""
+        for path in sorted({path for path, _ in self._ran}):
+            tree = parsed(path)
+            if tree is None:
+                continue
+            for one in weights_by_test(tree):
+                around = scope_around(tree, one.figure)
+                if one.whole and (path, around) in self._ran:
+                    branch = one.branch
+                    ended = (branch.end_lineno or -1, branch.end_col_offset or -1)
+                    self._chosen(Site(path, branch.lineno, branch.col_offset, *ended), one, run, "choices")
+
+    def _chosen(self, site: Site, chosen: WeightsByTest, run: Progress, unit: str) -> Draft:
+        figure = chosen.figure
+        ended = (figure.end_lineno or -1, figure.end_col_offset or -1)
+        again = Site(site.path, figure.lineno, figure.col_offset, *ended)
+        draft = self.report(
+            site,
+            _BY_TEST.format(chosen.by),
+            run=run,
+            label=f"`{chosen.name}` is the figure of a test",
+            related=(Mark(again, "the chosen weights, on the same samples"),),
+            help=_SPLIT,
+            cost=_COST,
+            unit=unit,
+        )
+        draft.first_step = None
+        return draft
 
     def _by_name(self, run: Progress, *, memorised: bool) -> None:
         """Report a branch that compares a figure of the training or the test by name, if no other one keeps weights."""

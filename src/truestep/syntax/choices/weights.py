@@ -37,6 +37,7 @@ class WeightsByTest(NamedTuple):
         branch: the comparison with the best figure so far.
         figure: the call that evaluates the chosen weights on the same samples.
         given: True if this call gets the chosen weights, plain tensors, and nothing loads them.
+        whole: True if models are kept whole, one for each setting that the loop tries.
     """
 
     name: str
@@ -44,6 +45,7 @@ class WeightsByTest(NamedTuple):
     branch: ast.expr
     figure: ast.Call
     given: bool = False
+    whole: bool = False
 
 
 def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
@@ -62,6 +64,16 @@ def weights_by_test(tree: ast.Module) -> list[WeightsByTest]:
     [('acc', 'x_test', 8)]
     >>> weights_by_test(ast.parse(text.replace("acc = evaluate(net, x_test)", "acc = evaluate(net, x_dev)")))
     []
+    >>> text = '''
+    ... for width in (8, 16, 32):
+    ...     net = fit(width, x_train)
+    ...     loss = evaluate(net, x_test)
+    ...     if loss < lowest_loss:
+    ...         lowest_loss, chosen = loss, net
+    ... print(evaluate(chosen, x_test))
+    ... '''
+    >>> [(one.by, one.whole) for one in weights_by_test(ast.parse(text))]
+    [('x_test', True)]
     """
     if not any(words_of(one) & TEST for one in names_of(tree)):
         return []
@@ -133,16 +145,25 @@ def _chosen(block: list[ast.stmt], tree: ast.Module | None) -> Iterator[WeightsB
             call = next(_again(after, made, samples), None)
             if call is None or _are_bound(loop, later, samples) or _are_others(after, made):
                 continue
-            if given and not _is_only_use(call, later, _copies(branch)):
+            models = _models(loop, branch, made)
+            if given and not _is_only_use(call, later, models or _copies(branch)):
                 continue
             if (tree is None and not given) or (len(branches) == 1 and _is_plain([loop, *later], tree)):
-                yield WeightsByTest(figure, min(samples), branch.test, call, given)
+                yield WeightsByTest(figure, min(samples), branch.test, call, given, bool(models))
 
 
 def _is_plain(statements: list[ast.stmt], tree: ast.Module | None) -> bool:
     """Return True if no part for choices is read, and the program does not call the figure an upper bound."""
     texts = (text for one in statements for text in texts_of(one))
-    others = (words_of(name) & _APART for one in statements[1:] for name in names_of(one))
+    shown = {
+        part.value
+        for one in statements
+        for call in calls_in(one)
+        if _name(call) == "print"
+        for part in given_to(call)
+        if isinstance(part, ast.Constant)
+    }
+    others = (words_of(name) & _APART for one in statements[1:] for name in names_of(one) if name not in shown)
     return not any(map(OPEN.search, texts)) and not any(others) and (tree is None or _is_set_aside(statements, tree))
 
 
@@ -161,6 +182,24 @@ def _copies(branch: ast.If) -> frozenset[str]:
         if any(_name(call) in _COPYING for call in calls_in(value))
         for name in stored_in(target)
     )
+
+
+def _models(loop: ast.stmt, branch: ast.If, made: ast.Call) -> frozenset[str]:
+    """Return the variables that get, in a branch, a model that a call in the loop has made, and the figure is of."""
+    fresh = _called_for(loop) & _names_given(made)
+    return frozenset(
+        name
+        for part in branch.body
+        for target, value in pairs_of(part)
+        if isinstance(value, ast.Name) and value.id in fresh
+        for name in stored_in(target)
+    )
+
+
+def _called_for(loop: ast.stmt) -> set[str]:
+    """Return the variables that get the results of calls in a loop."""
+    pairs = (pair for one in _inside(loop) if isinstance(one, ast.stmt) for pair in pairs_of(one))
+    return {name for target, value in pairs if isinstance(value, ast.Call) for name in stored_in(target)}
 
 
 def _names_given(call: ast.Call) -> set[str]:
@@ -227,7 +266,9 @@ def _branches(loop: ast.stmt) -> Iterator[tuple[ast.If, str]]:
         figures = [side for side in sides if isinstance(side, ast.Name) and side not in best]
         stored = {name for part in ast.walk(one) if isinstance(part, ast.stmt) for target, _ in pairs_of(part)
                   for name in stored_in(target)}  # fmt: skip
-        keeps = any(_name(call) in _KEEPING | _COPYING for part in one.body for call in calls_in(part))
+        names = {value.id for part in one.body for _, value in pairs_of(part) if isinstance(value, ast.Name)}
+        whole = not names.isdisjoint(_called_for(loop) - {side.id for side in figures})
+        keeps = whole or any(_name(call) in _KEEPING | _COPYING for part in one.body for call in calls_in(part))
         if len(best) == len(figures) == 1 and keeps and best[0].id in stored:
             yield one, figures[0].id
 
