@@ -37,6 +37,17 @@ def test_weights_that_follow_the_roots_of_the_counts_are_found():
     assert "is the root of the number of positive labels" in finding.message
 
 
+def test_inverted_factors_of_several_columns_are_found():
+    inverted = binary((10, 25, 48, 0), (0.1111, 0.3217, 0.9412, 0.01))
+    (finding,) = judge(ClassWeightsInverted, [inverted] * 4)
+    assert finding.primary.label == "column 0: 10% of the labels are positive, and their factor is 0.1111"
+    pooled = binary((20,), (0.2517,))
+    (finding,) = judge(ClassWeightsInverted, [pooled] * 4)
+    assert finding.primary.label == "20% of the labels are positive, and their factor is 0.2517"
+    (finding,) = judge(ClassWeightsInverted, [binary((40, 90, 80), (0.6712, 9.137, 3.948))] * 4)
+    assert "column 1: 90%" in finding.primary.label
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -55,11 +66,20 @@ def test_weights_that_follow_the_roots_of_the_counts_are_found():
         binary((10,), (1.0,)),
         binary((10, 20), (9.0, 4.0)),
         binary((45,), (0.82,)),
+        binary((20,), (0.25,)),
+        binary((25,), (0.3333,)),
+        binary((20,), (0.3517,)),
+        binary((10, 25, 48, 0), (0.1111, 0.3217, 0.9412, 99.0)),
+        binary((10, 1, 0), (0.1111, 0.0101, 0.01)),
+        binary((10, 45, 48), (0.1111, 0.8217, 0.9412)),
+        binary((10, 25), (0.1, 0.3)),
+        binary((10, 25, 40), (0.3333, 0.5774, 0.0)),
     ],
     ids=[
         "inverse", "uniform", "roots", "near roots", "half", "half by chance", "twice by chance", "balanced",
         "shares of a sample",
-        "background", "one class", "factor", "one", "columns", "near half",
+        "background", "one class", "factor", "one", "columns", "near half", "a quarter", "a third", "other ratio", "factor of a rare column",
+        "mostly rare columns", "one uneven column", "round factors", "no factor",
     ],
 )  # fmt: skip
 def test_healthy_weights_are_quiet(event):
