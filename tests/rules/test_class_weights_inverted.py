@@ -78,7 +78,8 @@ def test_inverted_factors_of_several_columns_are_found():
     ids=[
         "inverse", "uniform", "roots", "near roots", "half", "half by chance", "twice by chance", "balanced",
         "shares of a sample",
-        "background", "one class", "factor", "one", "columns", "near half", "a quarter", "a third", "other ratio", "factor of a rare column",
+        "background", "one class", "factor", "one", "columns", "near half", "a quarter", "a third",
+        "other ratio", "factor of a rare column",
         "mostly rare columns", "one uneven column", "round factors", "no factor",
     ],
 )  # fmt: skip

@@ -92,8 +92,10 @@ class ClassWeightsInverted(Rule):
     Counts the labels of cross entropy with ``weight`` and of binary cross entropy with ``pos_weight`` at sampled
     steps. Reports weights that follow these counts, instead of their inverse, to within a third, if one class is twice
     as frequent as another one or more. ``pos_weight`` follows them if it is the number of positive labels divided by
-    that of negative ones. The same is reported for the roots of these counts, to within an eighth, if one class is four
-    times as frequent as another one or more.
+    that of negative ones, to within a tenth and the chance of the labels that were seen: one value for all labels, or
+    one for each column, if two columns or all are uneven. Columns with fewer than 8 labels of a kind must not
+    contradict. The same is reported for the roots of these counts, to within an eighth, if one class is four times as
+    frequent as another one or more.
 
     Why it matters
     --------------
@@ -117,9 +119,10 @@ class ClassWeightsInverted(Rule):
 
     Known false alarms
     ------------------
-    Costs of errors that happen to be those of the frequencies. Not reported: other weights, such as those of
-    effective numbers or a low weight of the background, weights that change in the run, and labels that a sampler
-    balances, and weights with a mean of one over the labels: they correct the shares of a sample to others.
+    Costs of errors that happen to be those of the frequencies, and a tuned factor of three digits or more that happens
+    to be near the ratio of the labels. Not reported: other weights, such as those of effective numbers or a low weight
+    of the background, up to three round factors such as 0.5 or 0.25, weights that change in the run, labels that a
+    sampler balances, and weights with a mean of one over the labels: they correct the shares of a sample to others.
 
     References
     ----------
