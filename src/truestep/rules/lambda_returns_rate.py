@@ -14,13 +14,13 @@ _OF_PLATEAU = 4
 _MOST = 0.1
 """A base above it may be a share on purpose, and 1.0 is the base of functions that return rates."""
 _COMPUTED = 0.015
-"""A base above it that is no round number may be the root of a width, as in schedules of transformers."""
+"""A base above it with more digits may be the root of a width, as in schedules of transformers."""
 _FALLEN = 0.999
 _ROUNDED = 1.001
 
 
 class LambdaReturnsRate(Rule):
-    """The function of a LambdaLR returns learning rates instead of factors: the rate is multiplied by itself.
+    """The function of a LambdaLR returns learning rates instead of factors: the optimizer gets the square of its rate.
 
     What it does
     ------------
