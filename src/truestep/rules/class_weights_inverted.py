@@ -19,6 +19,7 @@ _SPREAD = 2.5
 _LEAST_COLUMNS = 2
 _MOST_CHOSEN = 3
 """Different factors that people choose for columns."""
+_WRITTEN = 2e-7
 _ROUND = 1e-4
 _OF_IMPORTANCE = 0.05
 """Distance from one of the mean weight of a label, within which weights correct the shares of a sample."""
@@ -119,10 +120,10 @@ class ClassWeightsInverted(Rule):
 
     Known false alarms
     ------------------
-    Costs of errors that happen to be those of the frequencies, and a tuned factor of three digits or more that happens
-    to be near the ratio of the labels. Not reported: other weights, such as those of effective numbers or a low weight
-    of the background, up to three round factors such as 0.5 or 0.25, weights that change in the run, labels that a
-    sampler balances, and weights with a mean of one over the labels: they correct the shares of a sample to others.
+    Costs of errors that happen to be those of the frequencies. Not reported: other weights, such as those of effective
+    numbers or a low weight of the background, up to three factors of four digits or less, such as 0.5 or 0.3712, since
+    they are chosen, weights that change in the run, labels that a sampler balances, and weights with a mean of one over
+    the labels: they correct the shares of a sample to others.
 
     References
     ----------
@@ -212,7 +213,7 @@ class ClassWeightsInverted(Rule):
         if not follows and not (roots and not _is_chosen(factors)):
             return
         most = max(judged, key=lambda one: abs(one.share))
-        label = f"{most.positive / known.labels:.0%} of the labels are positive, and their factor is {most.factor:g}"
+        label = f"{most.positive / known.labels:.0%} of the labels are positive, and their factor is {most.factor:.4g}"
         if len(columns) > 1:
             label = f"column {columns.index(most)}: {label}"
         what = "" if follows else "the root of "
@@ -247,12 +248,14 @@ def _corrects(weights: tuple[float, ...], counts: list[int]) -> bool:
 
 
 def _is_round(factor: float) -> bool:
-    """Return True for a factor of two digits, or one divided by such a number.
+    """Return True for a factor of four digits, or one divided by two digits: it was hardly computed from counts.
 
-    >>> _is_round(0.25), _is_round(0.3333), _is_round(0.2717)
-    (True, True, False)
+    >>> _is_round(0.25), _is_round(0.3333333), _is_round(0.3712), _is_round(0.2716535)
+    (True, True, True, False)
     """
-    return factor > 0 and any(abs(one - float(f"{one:.2g}")) <= _ROUND * one for one in (factor, 1 / factor))
+    return factor > 0 and any(
+        abs(one - float(f"{one:.{digits}g}")) <= _WRITTEN * one for one, digits in ((factor, 4), (1 / factor, 2))
+    )
 
 
 def _is_chosen(weights: tuple[float, ...]) -> bool:

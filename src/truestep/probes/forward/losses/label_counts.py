@@ -79,7 +79,7 @@ class LabelCounts:
                 return
         least, most = (one.item() for one in target.aminmax())
         factors = kind in _BINARY and isinstance(weight, scene.torch.Tensor)
-        weights = _values(scene.torch, weight, weight.numel() if factors else classes)
+        weights = _values(scene.torch, weight, weight.numel() if factors else classes, 7 if factors else 4)
         several = least != most
         if several and not weights:
             self._reads[kind, id(site)] = -1
@@ -138,11 +138,11 @@ def _positives(target: Any, factors: Any) -> tuple[int, ...]:
     return tuple((target == 1).movedim(places[0], -1).reshape(-1, columns).sum(0).tolist())
 
 
-def _values(torch: Any, weight: Any, classes: int) -> tuple[float, ...]:
+def _values(torch: Any, weight: Any, classes: int, digits: int) -> tuple[float, ...]:
     """Return the weights of the classes, or the factors of positive labels; nothing without any."""
     if not isinstance(weight, torch.Tensor) or not has_values(weight) or is_transformed(weight):
         return ()
     if weight.requires_grad or weight.numel() not in (1, classes) or weight.numel() > _MOST_CLASSES:
         return ()
-    values = tuple(float(f"{value:.4g}") for value in weight.detach().reshape(-1).tolist())
+    values = tuple(float(f"{value:.{digits}g}") for value in weight.detach().reshape(-1).tolist())
     return values if len(values) == classes else values * classes
