@@ -26,15 +26,26 @@ def test_weights_that_follow_the_counts_are_found():
 
 
 def test_an_inverted_factor_of_positive_labels_is_found():
-    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.111,))] * 4)
+    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.1112347,))] * 4)
     assert "10%" in finding.primary.label
 
 
 def test_weights_that_follow_the_roots_of_the_counts_are_found():
     (finding,) = judge(ClassWeightsInverted, [counted((70, 20, 10), (0.84, 0.45, 0.32))] * 4)
     assert finding.message == "the weights of the classes follow the roots of their frequencies"
-    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.3354,))] * 4)
+    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.3354102,))] * 4)
     assert "is the root of the number of positive labels" in finding.message
+
+
+def test_inverted_factors_of_several_columns_are_found():
+    inverted = binary((10, 25, 48, 0), (0.1111, 0.3217, 0.9412, 0.01))
+    (finding,) = judge(ClassWeightsInverted, [inverted] * 4)
+    assert finding.primary.label == "column 0: 10% of the labels are positive, and their factor is 0.1111"
+    pooled = binary((20,), (0.2517483,))
+    (finding,) = judge(ClassWeightsInverted, [pooled] * 4)
+    assert finding.primary.label == "20% of the labels are positive, and their factor is 0.2517"
+    (finding,) = judge(ClassWeightsInverted, [binary((40, 90, 80), (0.6712437, 9.137245, 3.948124))] * 4)
+    assert "column 1: 90%" in finding.primary.label
 
 
 @pytest.mark.parametrize(
@@ -54,12 +65,23 @@ def test_weights_that_follow_the_roots_of_the_counts_are_found():
         binary((10,), (9.0,)),
         binary((10,), (1.0,)),
         binary((10, 20), (9.0, 4.0)),
-        binary((45,), (0.82,)),
+        binary((45,), (0.8181235,)),
+        binary((20,), (0.25,)),
+        binary((20,), (0.2517,)),
+        binary((25,), (0.3333333,)),
+        binary((20,), (0.3517483,)),
+        binary((10, 25, 48, 0), (0.1111, 0.3217, 0.9412, 99.0)),
+        binary((10, 1, 0), (0.1112347, 0.01010101, 0.01)),
+        binary((10, 45, 48), (0.1112347, 0.8217532, 0.9412734)),
+        binary((10, 25), (0.1, 0.3)),
+        binary((10, 25, 40), (0.3333125, 0.5774123, 0.0)),
     ],
     ids=[
         "inverse", "uniform", "roots", "near roots", "half", "half by chance", "twice by chance", "balanced",
         "shares of a sample",
-        "background", "one class", "factor", "one", "columns", "near half",
+        "background", "one class", "factor", "one", "columns", "near half", "a quarter", "a tuned factor", "a third",
+        "other ratio", "factor of a rare column",
+        "mostly rare columns", "one uneven column", "round factors", "no factor",
     ],
 )  # fmt: skip
 def test_healthy_weights_are_quiet(event):

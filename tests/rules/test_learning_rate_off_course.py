@@ -118,6 +118,13 @@ def test_a_warm_up_that_outlasts_the_run_is_found():
         assert judge(LearningRateOffCourse, [*updates(*rates), END]) == []
 
 
+def test_a_warm_up_with_its_peak_between_two_reads_is_quiet():
+    rising = updates(*[1e-4 * (1 + 10 * number) for number in range(8)])
+    for last, number in ((0.0081, 1), (0.0072, 0)):
+        found = judge(LearningRateOffCourse, [*rising, LearningRateRead(optimizer=1, rates=(last,)), END])
+        assert len(found) == number
+
+
 def test_a_short_trial_that_ends_in_the_warm_up_is_quiet():
     for between, seen in ((6, []), (7, [Confidence.MEDIUM])):
         rising = [1e-4 * (1 + between * number) for number in range(8)]

@@ -305,6 +305,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("update-exceeds-weights", "no update measured", MANY, "finished", "no loss of one value"),
     # Schedules.
     ("learning-rate-off-course", "no rate read", MANY, "finished", "no learning rate that is a number"),
+    ("lambda-returns-rate", "no schedule", [*MANY, RATE], "finished", "no step of a LambdaLR"),
     ("learning-rate-dead", "no rate read", MANY, "finished", "no learning rate that is a number"),
     (
         "learning-rate-dead",

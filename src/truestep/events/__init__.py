@@ -181,6 +181,7 @@ from truestep.events._rows import (
     WindowsShared,
 )
 from truestep.events._steps import (
+    FactorsFollowed,
     GradientScaleRead,
     GradientsClipped,
     GradientsUnscaled,
@@ -229,6 +230,7 @@ __all__ = [
     "EvaluationLossRead",
     "EvaluationRan",
     "Event",
+    "FactorsFollowed",
     "FigureOfTest",
     "FigureRead",
     "FirstNormRead",

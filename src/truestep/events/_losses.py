@@ -181,9 +181,9 @@ class LabelsCounted(Event):
     weight: int | None = None
     """Parameter with a row or column for each class that the input comes from directly; only for equal labels."""
     counts: tuple[int, ...] = ()
-    """For a weighted loss: labels of each class, or positive labels of each column."""
+    """For a weighted loss: labels of each class, or positive labels of each column; of all with a single factor."""
     weights: tuple[float, ...] = ()
-    """Weight of each class, or factor of the positive labels of each column."""
+    """Weight of each class, or factors of the positive labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -222,6 +222,27 @@ class ScalerUpdated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FactorsFollowed(Event):
+    """When observation ends: the factors of a LambdaLR that was stepped from its first position on."""
+
+    absent: ClassVar[str] = "no step of a LambdaLR"
+    scheduler: int
+    optimizer: int
+    base: float
+    """The largest learning rate that the factors multiply."""
+    largest: float
+    last: float
+    steps: int
+    """Number of steps, all by one position."""
+    since: int
+    """Number of steps since the largest factor was first reached."""
+    values: int
+    """Number of factors that differ from the one before, at most 4."""
+    site: Site | None = None
+    """Line of the constructor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SchedulerStepped(Event):
     """A scheduler's ``step`` was called by the user (the outermost one if nested)."""
 

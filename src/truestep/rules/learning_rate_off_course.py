@@ -221,6 +221,8 @@ def _warming(used: list[Segment], updates: int, last: Segment, built: OptimizerB
         for before, after, early, late in zip(rates, rates[1:], used, used[1:], strict=False)
         if late.update > early.update
     ]
+    if last.update > used[-1].update:  # it was read at the end
+        slopes.append((max(last.rates) - rates[-1]) / (last.update - used[-1].update))
     share = max(rates[-1], *last.rates) / built.lr
     even = min(slopes) > 0.9 * max(slopes) > 0 and rates[0] < 3 * slopes[0]
     return share if even and share < _WARM else None

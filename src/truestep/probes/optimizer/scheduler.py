@@ -11,10 +11,11 @@ import linecache
 import math
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import ScheduleMoved, SchedulerBuilt, SchedulerStepped, Site
+from truestep.events import Event, FactorsFollowed, ScheduleMoved, SchedulerBuilt, SchedulerStepped, Site
 from truestep.probes.context.names import arguments, target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
@@ -35,6 +36,8 @@ _FROM_START = frozenset({
     "CosineAnnealingWarmRestarts", "CyclicLR", "LambdaLR", "LinearLR", "OneCycleLR", "SequentialLR",
 })  # fmt: skip
 """Schedules that compute a rate from their position; others go on from the rate that they find."""
+_MOST_VALUES = 4
+"""Factors that are counted."""
 _MOST_PLANS = 16
 """Schedules with a plan, from the start of the run."""
 
@@ -57,8 +60,33 @@ class _Falls:
         return often and 0 < value < _FAR * self._first
 
 
+class _Factors:
+    """The course of the factors that the functions of a LambdaLR return, from its first position on."""
+
+    __slots__ = ("base", "largest", "last", "optimizer", "since", "site", "steps", "values")
+
+    def __init__(self, optimizer: int, site: Site | None) -> None:
+        self.optimizer, self.site = optimizer, site
+        self.base = self.largest = self.last = 0.0
+        self.values = self.steps = self.since = 0
+
+    def add(self, scheduler: Any) -> bool:
+        """Enter the factors of a position; return False if they are unknown, or positions were left out."""
+        rates, bases = _rates(scheduler), scheduler.base_lrs
+        if scheduler.last_epoch != self.steps or len(rates) != len(bases) or not bases or min(bases) <= 0:
+            return False
+        base, factor = max(bases), max(rate / one for rate, one in zip(rates, bases, strict=True))
+        if self.steps and base != self.base:
+            return False
+        self.values += self.values < _MOST_VALUES and (not self.steps or factor != self.last)
+        self.since = 0 if not self.steps or factor > self.largest else self.since + 1
+        self.base, self.largest, self.last = base, max(factor, self.largest), factor
+        self.steps += 1
+        return True
+
+
 class SchedulerProbe(Probe):
-    """Emits `SchedulerBuilt` and, for the outermost of nested schedulers, `SchedulerStepped`."""
+    """Emits `SchedulerBuilt`, for the outermost of nested schedulers `SchedulerStepped`, at last `FactorsFollowed`."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import lr_scheduler as module
@@ -72,6 +100,8 @@ class SchedulerProbe(Probe):
         """Plateau schedule to its latest metric, if that was a whole number."""
         self._falls: dict[int, _Falls] = {}
         """Plateau schedule to the course of its metric."""
+        self._factors: dict[int, _Factors] = {}
+        """LambdaLR to its factors, as long as no position was left out."""
         self._moved: set[int] = set()
         """Schedulers that were found at another position than after their steps."""
         self._fresh: dict[int, tuple[float, ...]] = {}
@@ -180,6 +210,29 @@ class SchedulerProbe(Probe):
         self._fresh[id(scheduler)] = _rates(scheduler)
         self._steps_seen[number] = scene.ledger.attempts.get(optimizer or 0, 0)
         self._rates[number] = (_part(scheduler) or 0.0, True)
+        if kind == "LambdaLR" and optimizer is not None and len(self._factors) < _MOST_PLANS:
+            self._factors[number] = _Factors(optimizer, site)
+            self._follow(number, scheduler)
+
+    def _follow(self, number: int, scheduler: Any) -> None:
+        if number in self._factors and not self._factors[number].add(scheduler):
+            del self._factors[number]
+
+    def last(self) -> Iterator[Event]:
+        """Yield the factors of each LambdaLR that was stepped."""
+        for number, found in self._factors.items():
+            if found.steps > 1:
+                yield FactorsFollowed(
+                    scheduler=number,
+                    optimizer=found.optimizer,
+                    base=found.base,
+                    largest=found.largest,
+                    last=found.last,
+                    steps=found.steps - 1,
+                    since=found.since,
+                    values=found.values,
+                    site=found.site,
+                )
 
     def _placed(self, number: int, scheduler: Any, site: Site | None) -> None:
         """Emit once that a schedule is at another position than after its steps."""
@@ -193,6 +246,7 @@ class SchedulerProbe(Probe):
         before = self._rates.get(expected.scheduler)
         try:
             if expected.at_zero == _at_zero(scheduler) and self._rate(expected.scheduler, scheduler) == expected.rate:
+                self._follow(expected.scheduler, scheduler)
                 return True
         except Exception:
             self.scene.fail()
@@ -220,6 +274,7 @@ class SchedulerProbe(Probe):
             self.built(scheduler)
             number = scene.numbers.known("scheduler", scheduler) or 0
         self._placed(number, scheduler, scene.site())
+        self._follow(number, scheduler)
         done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
         since = done - self._steps_seen.get(number, 0)
         self._steps_seen[number] = done

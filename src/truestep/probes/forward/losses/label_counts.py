@@ -78,7 +78,8 @@ class LabelCounts:
             if not target.numel():
                 return
         least, most = (one.item() for one in target.aminmax())
-        weights = _values(scene.torch, weight, classes)
+        factors = kind in _BINARY and isinstance(weight, scene.torch.Tensor)
+        weights = _values(scene.torch, weight, weight.numel() if factors else classes, 7 if factors else 4)
         several = least != most
         if several and not weights:
             self._reads[kind, id(site)] = -1
@@ -87,7 +88,7 @@ class LabelCounts:
             if kind in _OF_CLASSES:
                 counts = tuple(scene.torch.bincount(target.reshape(-1), minlength=classes).tolist())
             elif bool(((target == 0) | (target == 1)).all()):
-                counts = tuple(int(one) for one in target.reshape(-1, classes).sum(0).tolist())
+                counts = _positives(target, weight)
         scene.tell(
             LabelsCounted,
             kind=kind,
@@ -126,11 +127,22 @@ def _is_readable(torch: Any, target: Any) -> bool:
     )
 
 
-def _values(torch: Any, weight: Any, classes: int) -> tuple[float, ...]:
+def _positives(target: Any, factors: Any) -> tuple[int, ...]:
+    """Return the positive labels of each column that has its own factor, or of all labels for a single one."""
+    columns = factors.numel()
+    if columns == 1:
+        return (int((target == 1).sum()),)
+    places = [place for place in range(-factors.dim(), 0) if factors.shape[place] == columns]
+    if not places or places[0] < -target.dim() or target.shape[places[0]] != columns:
+        return ()
+    return tuple((target == 1).movedim(places[0], -1).reshape(-1, columns).sum(0).tolist())
+
+
+def _values(torch: Any, weight: Any, classes: int, digits: int) -> tuple[float, ...]:
     """Return the weights of the classes, or the factors of positive labels; nothing without any."""
     if not isinstance(weight, torch.Tensor) or not has_values(weight) or is_transformed(weight):
         return ()
     if weight.requires_grad or weight.numel() not in (1, classes) or weight.numel() > _MOST_CLASSES:
         return ()
-    values = tuple(float(f"{value:.4g}") for value in weight.detach().reshape(-1).tolist())
+    values = tuple(float(f"{value:.{digits}g}") for value in weight.detach().reshape(-1).tolist())
     return values if len(values) == classes else values * classes
