@@ -184,7 +184,7 @@ class NoiseKept(Event):
     absent: ClassVar[str] = "no corrupted input beside the samples that it was made of, and compared with the result"
     model: int
     how: str
-    """How the samples were corrupted: "noise" or "zeros"."""
+    """How the samples were corrupted: "noise", "zeros" or "values" at random places."""
     site: Site | None = None
     """Line of the loss."""
     made: Site | None = None

@@ -4,7 +4,7 @@ from truestep.events import Event, LossRead, NoiseKept, RunEnded
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-_WORDS = {"noise": "noise", "zeros": "random zeros"}
+_WORDS = {"noise": "noise", "zeros": "zeros at random places", "values": "one or two values at random places"}
 
 
 class ReconstructsTheNoise(Rule):
@@ -68,8 +68,9 @@ class ReconstructsTheNoise(Rule):
             case NoiseKept():
                 self._kept.append(event)
             case LossRead():
-                self._alone |= bool(event.function)
-                self._other |= not event.function
+                alone = bool(event.function) and not event.root.startswith("Add")
+                self._alone |= alone
+                self._other |= not alone
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if self._alone and not self._other:

@@ -181,7 +181,7 @@ class ActiveProbe(Probe):
                     self._columns.returned(module, model.number, site, frame)
                     self._noise.returned(module, model.number, site, frame)
                     self._shares.returned(module, model.number, site, frame)
-                    self._kept.returned(module, model, frame)
+                    self._kept.returned(module, model, frame, result)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -225,7 +225,7 @@ class ActiveProbe(Probe):
             self._columns.returned(module, model, site, frame)
             self._noise.returned(module, model, site, frame)
             self._shares.returned(module, model, site, frame)
-            self._kept.returned(module, model, frame)
+            self._kept.returned(module, model, frame, result)
 
     def function_draws(self, module: Any, frame: FrameType) -> bool:
         """Return True if random numbers change the result of a copy of a function; False if that is not known."""
@@ -285,6 +285,7 @@ class ActiveProbe(Probe):
             self._pairing.differentiated(root, site, frame)
         with contextlib.suppress(Refused):
             self._selections.differentiated(site, frame)
+        self._kept.differentiated(root, site)
 
     @sees
     def _read_rows(

@@ -22,6 +22,7 @@ _UNRELATED = 1.4
 """Mean squared correlation, in units of that of values without a relation."""
 _NEAR = 0.03
 _SIGMAS = 5
+_MOST_LEVELS = 256
 _LEAST_HIDDEN, _MOST_HIDDEN = 0.05, 0.95
 _LEAST_JUDGED = 256
 _SPREAD = 0.1
@@ -30,7 +31,9 @@ _HALF = 0.15
 
 
 def corruption(torch: Any, given: Any, clean: Any) -> str:
-    """Return how samples were corrupted at random, "noise" or "zeros"; empty if they were changed in another way.
+    """Return how samples were corrupted at random, "noise", "zeros" or "values"; empty for another change.
+
+    "values" are one or two, such as black and white, at random places.
 
     Args:
         torch: the module.
@@ -46,13 +49,23 @@ def corruption(torch: Any, given: Any, clean: Any) -> str:
     if not bool(given.isfinite().all() & clean.isfinite().all()) or not _is_related(torch, clean):
         return ""
     change = given - clean
-    zeros = (given == 0) & (change != 0)
-    if bool(((change == 0) | zeros).all()) or _is_scaled(given, clean):
-        return "zeros" if _is_random_mask(torch, given, clean) else ""
+    put = given[change != 0].unique()
+    if 0 < len(put) <= 2 or _is_scaled(given, clean):
+        put = put if len(put) <= 2 else put.new_zeros(1)
+        how = "values" if bool((put != 0).any()) else "zeros"
+        return how if _is_random_mask(torch, given, clean, put) else ""
     share = float(change.std() / clean.std())
     if not _LEAST_SHARE <= share <= _MOST_SHARE:
         return ""
     return "noise" if _is_noise(torch, change, clean) or _is_cut_noise(torch, given, clean) else ""
+
+
+def is_dequantised(given: Any, clean: Any) -> bool:
+    """Return True for a change between the levels of samples with few levels, which are made continuous so."""
+    levels, change = clean.unique(), given - clean
+    if not 2 <= len(levels) <= _MOST_LEVELS:
+        return False
+    return bool(change.max() - change.min() <= 1.01 * levels.diff().min())
 
 
 def _is_noise(torch: Any, change: Any, clean: Any) -> bool:
@@ -98,10 +111,10 @@ def _is_scaled(given: Any, clean: Any) -> bool:
     return bool(((ratio - ratio[0]).abs() < 1e-4 * ratio[0].abs()).all())
 
 
-def _is_random_mask(torch: Any, given: Any, clean: Any) -> bool:
-    """Return True if zeros are at random places, where the samples have other values."""
-    at = clean != 0
-    hidden = (given == 0).double()
+def _is_random_mask(torch: Any, given: Any, clean: Any, put: Any) -> bool:
+    """Return True if one or two values are at random places, where the samples have other ones."""
+    at = ~torch.isin(clean, put)
+    hidden = torch.isin(given, put).double()
     if int(at.sum()) < _LEAST_JUDGED:
         return False
     share = float(hidden[at].mean())
@@ -128,7 +141,8 @@ def _is_unrelated(torch: Any, table: Any) -> bool:
     alike = of_columns < 1 + 8 / places**0.5 and of_rows < 1 + 8 / rows**0.5
     if not alike or _squared(torch, table) >= _bound(rows, places):
         return False
-    return _squared(torch, table.T) < _bound(places, rows)
+    sizes = table.square().mean(0).sqrt()  # noise in proportion to the samples has another size in each column
+    return _squared(torch, (table / torch.where(sizes > 0, sizes, torch.ones_like(sizes))).T) < _bound(places, rows)
 
 
 def _bound(samples: int, series: int) -> float:

@@ -15,7 +15,8 @@ from typing import Any
 
 from truestep.events import NoiseKept, Site
 from truestep.probes.active import restored_states
-from truestep.probes.active.noise.corruption import corruption
+from truestep.probes.active.noise.corruption import corruption, is_dequantised
+from truestep.probes.active.noise.differences import difference_below
 from truestep.probes.active.noise.unused import only_makes
 from truestep.probes.active.trial import Trial, own
 from truestep.probes.context.local_variables import variables
@@ -23,7 +24,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.copies.call import Call, Path, called
 from truestep.probes.copies.objects import Refused, copy_of
-from truestep.probes.variables.origins import place_of, stored_by
+from truestep.probes.variables.origins import loss_made_at, place_of, stored_by
 from truestep.seams.refs import Ref
 
 _LOSSES = frozenset(
@@ -49,6 +50,8 @@ class _Called:
     call: Call
     values: dict[Path, tuple[Any, int]]
     """Arguments with the numbers of their versions."""
+    result: Any
+    """Values of the result; None if it is not one tensor."""
 
 
 @dataclass(slots=True)
@@ -83,8 +86,10 @@ class KeptNoise:
         self._seen: dict[int, _Seen] = {}
         self._found: dict[int, _Seen] = {}
         self._done: set[int] = set()
+        self._latest = -1, 0
+        """Step and model of the latest loss."""
 
-    def returned(self, module: Any, model: int, frame: FrameType) -> None:
+    def returned(self, module: Any, model: int, frame: FrameType, result: Any) -> None:
         """Keep the arguments of a call in training that has returned."""
         torch = self._scene.torch
         with contextlib.suppress(Refused):
@@ -94,25 +99,55 @@ class KeptNoise:
                 for path, value in call.tensors(torch).items()
                 if _may_be_read(value)
             }
-            self._calls = [*self._calls[-1:], _Called(Ref(module), model, call, values)]
+            whole = result.detach() if type(result) is torch.Tensor else None
+            self._calls = [*self._calls[-1:], _Called(Ref(module), model, call, values, whole)]
 
     def computed(self, kind: str, site: Site | None, target: Any) -> None:
         """Handle a loss of training, with its target."""
+        made = self._alone()
+        if made is not None:
+            self._compare(made, site, self._path(made, target) if kind in _LOSSES else None)
+
+    def differentiated(self, node: Any, site: Site | None) -> None:
+        """Handle a backward pass, before it runs: of a loss that the program computes by hand."""
+        if not self._calls:
+            return
+        made, difference = self._alone(), difference_below(node)
+        if made is None or made.result is None or difference is None:
+            return
+        result = made.result.reshape(-1)
+        for path, (value, version) in made.values.items():
+            if value._version == version and value.numel() == result.numel() == difference.numel():
+                other = result - value.reshape(-1)
+                if any(self._scene.torch.equal(one, difference.reshape(-1)) for one in (other, -other)):
+                    self._compare(made, loss_made_at(self._scene, self._scene.sites.own(1), site), path)
+                    return
+        self._give_up(made.model)
+
+    def _alone(self) -> _Called | None:
+        """Return the only call since the latest loss; of several, it is not known which one a loss belongs to."""
         calls, self._calls = self._calls, []
-        if len(calls) != 1:  # of several calls it is not known which one the loss belongs to
-            self._give_up(*(one.model for one in calls))
-            return
+        (before, latest), step = self._latest, self._scene.sampling.step
+        models = [one.model for one in calls]
+        if before == step and models != [latest]:  # a second loss, of the same result or of one that is made of it
+            self._give_up(latest, *models)
+        if len(calls) != 1:
+            self._give_up(*models)
+            return None
         made = calls[0]
-        if made.model in self._done or len(self._done | self._seen.keys() | {made.model}) > _MOST_MODELS:
-            return
-        own_frame = self._scene.sites.own(1)
-        path = self._path(made, target) if kind in _LOSSES else None
-        if path is None or own_frame is None:
+        self._latest = step, made.model
+        many = len(self._done | self._seen.keys() | {made.model}) > _MOST_MODELS
+        return None if made.model in self._done or many else made
+
+    def _compare(self, made: _Called, site: Site | None, path: Path | None) -> None:
+        """Handle a loss of one call, with the argument that is its target."""
+        frame = self._scene.sites.own(1)
+        if path is None or frame is None:
             self._give_up(made.model)
             return
         try:
             with self._aside():
-                self._look(made, path, site, own_frame)
+                self._look(made, path, site, frame)
         except Refused:
             self._give_up(made.model)
 
@@ -135,7 +170,10 @@ class KeptNoise:
             names = {name: one for name, one in variables(holder).items() if self._is_alike(one, given)}
             torch = self._scene.torch
             same = {name for name, one in names.items() if torch.equal(one.detach().reshape(given.shape), given)}
-            for name in list(names.keys() - same)[:_MOST_ALIKE]:
+            others = sorted(names.keys() - same)[:_MOST_ALIKE]
+            if any(is_dequantised(given, names[name].detach().reshape(given.shape)) for name in others):
+                break
+            for name in others:
                 clean = names[name].detach().reshape(given.shape)
                 how = corruption(torch, given.flatten(1).cpu(), clean.flatten(1).cpu())
                 if not how:
