@@ -19,8 +19,8 @@ class ReconstructsTheNoise(Rule):
 
     Why it matters
     --------------
-    The lowest loss is that of a copy of the input, with its noise. In the proof, an autoencoder of digits leaves
-    PROOF.
+    The lowest loss is that of a copy of the input, with its noise. In the proof, an autoencoder leaves all of the noise
+    in digits, instead of 17 % of it.
 
     Example
     -------

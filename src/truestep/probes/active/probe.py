@@ -181,7 +181,7 @@ class ActiveProbe(Probe):
                     self._columns.returned(module, model.number, site, frame)
                     self._noise.returned(module, model.number, site, frame)
                     self._shares.returned(module, model.number, site, frame)
-                    self._kept.returned(module, model, frame, result)
+                    self._kept.returned(module, model.number, frame, result)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():

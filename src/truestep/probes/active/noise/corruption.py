@@ -129,7 +129,7 @@ def _is_related(torch: Any, table: Any) -> bool:
     means = table.mean(0)
     if float(means.var()) > 0.2 * float(table.var()):
         return True
-    return _squared(torch, table) > _RELATED / (len(table) - 1)
+    return bool(_squared(torch, table) > _RELATED / (len(table) - 1))
 
 
 def _is_unrelated(torch: Any, table: Any) -> bool:
@@ -148,7 +148,7 @@ def _is_unrelated(torch: Any, table: Any) -> bool:
 def _bound(samples: int, series: int) -> float:
     """Return the limit of the mean squared correlation of series of random numbers."""
     pairs = series * (series - 1) / 2
-    return (1 + max(_UNRELATED - 1, _SIGMAS * (2 / pairs) ** 0.5)) / (samples - 1)
+    return float((1 + max(_UNRELATED - 1, _SIGMAS * (2 / pairs) ** 0.5)) / (samples - 1))
 
 
 def _is_unrelated_where(torch: Any, table: Any, at: Any) -> bool:

@@ -21,7 +21,9 @@ def difference_below(node: Any) -> Any:
         if name == "AbsBackward0" or (name == "PowBackward0" and getattr(node, "_saved_exponent", 0) == 2):
             below = inner[0]
             constant = sum(one is not None for one, _ in below.next_functions) == 1
-            return saved(node, "self") if constant and below.name().startswith(("SubBackward", "RsubBackward")) else None
+            return (
+                saved(node, "self") if constant and below.name().startswith(("SubBackward", "RsubBackward")) else None
+            )
         if not name.startswith(_THROUGH):
             return None
         node = inner[0]

@@ -165,10 +165,10 @@ class KeptNoise:
 
     def _look(self, made: _Called, path: Path, site: Site | None, frame: FrameType) -> None:
         """Look for the samples without noise, among the variables of the program."""
-        given = made.values[path][0]
+        torch, given = self._scene.torch, made.values[path][0]
         for holder in self._scene.sites.users(frame)[:_MOST_FRAMES]:
-            names = {name: one for name, one in variables(holder).items() if self._is_alike(one, given)}
-            torch = self._scene.torch
+            every: dict[str, Any] = variables(holder)
+            names = {name: one for name, one in every.items() if self._is_alike(one, given)}
             same = {name for name, one in names.items() if torch.equal(one.detach().reshape(given.shape), given)}
             others = sorted(names.keys() - same)[:_MOST_ALIKE]
             if any(is_dequantised(given, names[name].detach().reshape(given.shape)) for name in others):
@@ -187,6 +187,7 @@ class KeptNoise:
         self._give_up(made.model)
 
     def _is_alike(self, value: Any, given: Any) -> bool:
+        """Return True for a variable that may hold the samples of an input."""
         kind = self._scene.torch.Tensor
         if type(value) is not kind or value.dtype != given.dtype or value.numel() != given.numel():
             return False
@@ -198,7 +199,7 @@ class KeptNoise:
         given = made.values[path][0]
         cleans, givens = _keys(clean), _keys(given)
         fixed = not seen.given.isdisjoint(givens)  # measured once, or drawn from one seed
-        if fixed or seen.how != how or seen.loss is not first.loss or len(set(cleans)) < len(cleans) // 2:
+        if fixed or seen.how != how or seen.loss != first.loss or len(set(cleans)) < len(cleans) // 2:
             self._give_up(made.model)
             return
         seen.steps += 1
@@ -221,7 +222,11 @@ class KeptNoise:
         rows = torch.arange(len(given), device=given.device)
         places = rows * 37 % (given.numel() // len(given))
         with restored_states.kept(torch):
-            trial = Trial(self._scene, copy_of(module, self._scene), Call(own(made.call.args, torch), own(made.call.kwargs, torch)))
+            trial = Trial(
+                self._scene,
+                copy_of(module, self._scene),
+                Call(own(made.call.args, torch), own(made.call.kwargs, torch)),
+            )
             other = given.clone().reshape(len(given), -1)
             other[rows, places] += other.std()
             plain = trial.run(_SEED)
