@@ -138,28 +138,35 @@ def kept(loss: Callable[[nn.Module, Tensor], Tensor], build: Callable[[], nn.Mod
 
 
 @pytest.mark.parametrize(
-    ("loss", "how"), only([(noise, "noise")], [(noise, "noise"), (cut, "noise"), (zeros, "zeros"), (extremes, "values")])
+    ("loss", "how"),
+    only([(noise, "noise")], [(noise, "noise"), (cut, "noise"), (zeros, "zeros"), (extremes, "values")]),
 )
 def test_corrupted_targets_are_found(loss, how):
     (event,) = kept(loss)
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert (event.how, event.clean) == (how, "clean")
-    assert event.site is not None and "_loss(model(noisy), noisy)" in lines[event.site.line - 1]
-    assert event.made is not None and lines[event.made.line - 1].startswith("    noisy =")
+    assert event.site is not None
+    assert "_loss(model(noisy), noisy)" in lines[event.site.line - 1]
+    assert event.made is not None
+    assert lines[event.made.line - 1].startswith("    noisy =")
+
+
+def train_by_hand() -> None:
+    torch.manual_seed(0)
+    model = plain()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    for _ in range(110):
+        clean = WAVES[torch.randperm(200)[:64]]
+        noisy = clean + 0.5 * torch.randn_like(clean)
+        loss = ((model(noisy) - noisy) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 def test_errors_that_are_computed_by_hand_are_found():
-    torch.manual_seed(0)
     with capture_events() as events:
-        model = plain()
-        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-        for _ in range(110):
-            clean = WAVES[torch.randperm(200)[:64]]
-            noisy = clean + 0.5 * torch.randn_like(clean)
-            loss = ((model(noisy) - noisy) ** 2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        train_by_hand()
     (event,) = [event for event in events if isinstance(event, NoiseKept)]
     assert event.clean == "clean"
 

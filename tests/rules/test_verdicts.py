@@ -585,7 +585,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no corrupted input",
         MANY,
         "finished",
-        "no corrupted input beside the samples that it was made of, and compared with the result",
+        "no corrupted input that is also the target",
     ),
     ("target-in-input", "no tokens", MANY, "finished", "no targets that are tokens of the input"),
     ("view-instead-of-permute", "no copy", MANY, "finished", "no call of a model repeated on a copy"),

@@ -181,7 +181,7 @@ class NoiseCompared(Event):
 class NoiseKept(Event):
     """The input of a model in training is corrupted at random, and is the target of its loss."""
 
-    absent: ClassVar[str] = "no corrupted input beside the samples that it was made of, and compared with the result"
+    absent: ClassVar[str] = "no corrupted input that is also the target"
     model: int
     how: str
     """How the samples were corrupted: "noise", "zeros" or "values" at random places."""

@@ -1,7 +1,7 @@
-"""Random corruption of samples, told from other changes of them by the statistics of a batch.
+"""Random corruption of samples, as opposed to other changes of them, by the statistics of a batch.
 
-Noise is told from a change that keeps the structure, such as a flip, a crop, a mixture of two samples or a shade: its
-values are not related to each other, neither along a row nor down a column, nor to the samples, which are related.
+Flips, crops, mixtures of two samples and shades keep a structure. The values of noise are not related to each other,
+neither along a row nor down a column, nor to the samples, which are related.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def corruption(torch: Any, given: Any, clean: Any) -> str:
     first = max(0, places - _MOST_PLACES) // 2
     given = given[:_MOST_ROWS, first : first + _MOST_PLACES].double()
     clean = clean[:_MOST_ROWS, first : first + _MOST_PLACES].double()
-    if not bool(given.isfinite().all() & clean.isfinite().all()) or not _is_related(torch, clean):
+    if not bool(given.isfinite().all() & clean.isfinite().all()) or not _is_related(clean):
         return ""
     change = given - clean
     put = given[change != 0].unique()
@@ -57,7 +57,7 @@ def corruption(torch: Any, given: Any, clean: Any) -> str:
     share = float(change.std() / clean.std())
     if not _LEAST_SHARE <= share <= _MOST_SHARE:
         return ""
-    return "noise" if _is_noise(torch, change, clean) or _is_cut_noise(torch, given, clean) else ""
+    return "noise" if _is_noise(change, clean) or _is_cut_noise(torch, given, clean) else ""
 
 
 def is_dequantised(given: Any, clean: Any) -> bool:
@@ -68,11 +68,11 @@ def is_dequantised(given: Any, clean: Any) -> bool:
     return bool(change.max() - change.min() <= 1.01 * levels.diff().min())
 
 
-def _is_noise(torch: Any, change: Any, clean: Any) -> bool:
+def _is_noise(change: Any, clean: Any) -> bool:
     """Return True if a change differs from value to value, without a relation to others and to the samples."""
     if float((change != 0).double().mean()) < _CHANGED:
         return False
-    return _is_unrelated(torch, change) and abs(_correlation(change, clean)) < _limit(change.numel())
+    return _is_unrelated(change) and abs(_correlation(change, clean)) < _limit(change.numel())
 
 
 def _is_cut_noise(torch: Any, given: Any, clean: Any) -> bool:
@@ -124,25 +124,25 @@ def _is_random_mask(torch: Any, given: Any, clean: Any, put: Any) -> bool:
     return near and _is_unrelated_where(torch, hidden, at)
 
 
-def _is_related(torch: Any, table: Any) -> bool:
+def _is_related(table: Any) -> bool:
     """Return True if the columns of a table are related, or have different means."""
     means = table.mean(0)
     if float(means.var()) > 0.2 * float(table.var()):
         return True
-    return bool(_squared(torch, table) > _RELATED / (len(table) - 1))
+    return bool(_squared(table) > _RELATED / (len(table) - 1))
 
 
-def _is_unrelated(torch: Any, table: Any) -> bool:
+def _is_unrelated(table: Any) -> bool:
     """Return True if neither columns nor rows of a table are related, and their means are alike."""
     table = table - table.mean()
     rows, places = table.shape
     of_columns = float(table.mean(0).square().mean() * rows / table.square().mean())
     of_rows = float(table.mean(1).square().mean() * places / table.square().mean())
     alike = of_columns < 1 + 8 / places**0.5 and of_rows < 1 + 8 / rows**0.5
-    if not alike or _squared(torch, table) >= _bound(rows, places):
+    if not alike or _squared(table) >= _bound(rows, places):
         return False
     sizes = table.square().mean(0).sqrt()  # noise in proportion to the samples has another size in each column
-    return _squared(torch, (table / torch.where(sizes > 0, sizes, torch.ones_like(sizes))).T) < _bound(places, rows)
+    return _squared((table / torch.where(sizes > 0, sizes, torch.ones_like(sizes))).T) < _bound(places, rows)
 
 
 def _bound(samples: int, series: int) -> float:
@@ -168,10 +168,10 @@ def _is_unrelated_where(torch: Any, table: Any, at: Any) -> bool:
             return False
     of_rows = table.sum(1).square() / (size * at.sum(1).clamp(min=1))
     of_columns = table.sum(0).square() / (size * at.sum(0).clamp(min=1))
-    return float(of_rows.mean()) < 1 + 8 / rows**0.5 and float(of_columns.mean()) < 1 + 8 / places**0.5
+    return bool(of_rows.mean() < 1 + 8 / rows**0.5) and bool(of_columns.mean() < 1 + 8 / places**0.5)
 
 
-def _squared(torch: Any, table: Any) -> float:
+def _squared(table: Any) -> float:
     """Return the mean squared correlation of the columns of a table."""
     table = table - table.mean(0)
     lengths = table.square().sum(0)
