@@ -45,7 +45,8 @@ def cut(model: nn.Module, rows: Tensor) -> Tensor:
 
 def zeros(model: nn.Module, rows: Tensor) -> Tensor:
     clean = WAVES[rows]
-    noisy = clean * (torch.rand(clean.shape) < 0.7)
+    mask = (torch.rand(clean.shape) < 0.7).float()
+    noisy = clean * mask
     return F.mse_loss(model(noisy), noisy)
 
 
@@ -75,7 +76,7 @@ def little_noise(model: nn.Module, rows: Tensor) -> Tensor:
 
 def between_levels(model: nn.Module, rows: Tensor) -> Tensor:
     clean = WAVES[rows].round()
-    x = clean + torch.rand_like(clean) - 0.5
+    x = clean + 0.9 * torch.rand_like(clean)
     return F.mse_loss(model(x), x)
 
 

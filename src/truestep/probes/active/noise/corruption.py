@@ -63,7 +63,7 @@ def corruption(torch: Any, given: Any, clean: Any) -> str:
 def is_dequantised(given: Any, clean: Any) -> bool:
     """Return True for a change between the levels of samples with few levels, which are made continuous so."""
     levels, change = clean.unique(), given - clean
-    if not 2 <= len(levels) <= _MOST_LEVELS:
+    if not 2 <= len(levels) <= _MOST_LEVELS or not _is_related(clean.flatten(1)):  # a random mask is not related
         return False
     return bool(change.max() - change.min() <= 1.01 * levels.diff().min())
 
@@ -142,7 +142,7 @@ def _is_unrelated(table: Any) -> bool:
     if not alike or _squared(table) >= _bound(rows, places):
         return False
     sizes = table.square().mean(0).sqrt()  # noise in proportion to the samples has another size in each column
-    return _squared((table / torch.where(sizes > 0, sizes, torch.ones_like(sizes))).T) < _bound(places, rows)
+    return _squared((table / sizes.where(sizes > 0, sizes.new_ones(()))).T) < _bound(places, rows)
 
 
 def _bound(samples: int, series: int) -> float:
