@@ -581,6 +581,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("training-on-evaluation-data", "no loader", MANY, "finished", "no DataLoader"),
     ("training-on-evaluation-data", "no evaluation", LOADED, "finished", "no evaluation on a DataLoader"),
     ("noise-not-in-input", "no noise", MANY, "finished", "no target that is drawn for the loss alone"),
+    (
+        "reconstructs-the-noise",
+        "no corrupted input",
+        MANY,
+        "finished",
+        "no corrupted input that is also the target",
+    ),
     ("target-in-input", "no tokens", MANY, "finished", "no targets that are tokens of the input"),
     ("view-instead-of-permute", "no copy", MANY, "finished", "no call of a model repeated on a copy"),
     ("layer-setting-out-of-range", "no model", [MADE, USED], "finished", "no model call"),

@@ -178,6 +178,24 @@ class NoiseCompared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoiseKept(Event):
+    """The input of a model in training is corrupted at random, and is the target of its loss."""
+
+    absent: ClassVar[str] = "no corrupted input that is also the target"
+    model: int
+    how: str
+    """How the samples were corrupted: "noise", "zeros" or "values" at random places."""
+    site: Site | None = None
+    """Line of the loss."""
+    made: Site | None = None
+    """Line that makes the input."""
+    clean: str = ""
+    """Variable with the samples before."""
+    samples: int = 0
+    """Number of samples that came again with other noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoiseScaled(Event):
     """The input of a model in training is the sum of samples and noise, with shares as in a diffusion process."""
 

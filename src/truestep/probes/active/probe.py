@@ -35,6 +35,7 @@ from truestep.probes.active.data_sets.selections import Selections
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
 from truestep.probes.active.influence import draws
+from truestep.probes.active.noise.kept import KeptNoise
 from truestep.probes.active.noise.process import NoiseShares
 from truestep.probes.active.noise.targets import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
@@ -75,6 +76,7 @@ class ActiveProbe(Probe):
         self._columns = TargetColumns(scene, self._aside)
         self._noise = NoiseTargets(scene, self._aside)
         self._shares = NoiseShares(scene, self._aside)
+        self._kept = KeptNoise(scene, self._aside)
         self._called = CalledRows(scene, self._aside, self._batch, self._data)
         self._rows, self._pairing, self._maps = self._called.rows, self._called.pairing, self._called.maps
         self._selections = Selections(scene, self._aside)
@@ -179,6 +181,7 @@ class ActiveProbe(Probe):
                     self._columns.returned(module, model.number, site, frame)
                     self._noise.returned(module, model.number, site, frame)
                     self._shares.returned(module, model.number, site, frame)
+                    self._kept.returned(module, model.number, frame, result)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -222,6 +225,7 @@ class ActiveProbe(Probe):
             self._columns.returned(module, model, site, frame)
             self._noise.returned(module, model, site, frame)
             self._shares.returned(module, model, site, frame)
+            self._kept.returned(module, model, frame, result)
 
     def function_draws(self, module: Any, frame: FrameType) -> bool:
         """Return True if random numbers change the result of a copy of a function; False if that is not known."""
@@ -255,6 +259,7 @@ class ActiveProbe(Probe):
         if whole:
             self._columns.computed(site, sys._getframe(2), target)
             self._noise.computed(site, input, target)
+            self._kept.computed(kind, site, target)
 
     def lost(self, value: Any, target: Any, ignored: int, reduction: str) -> None:
         """Handle the result of a loss on classes without gradients."""
@@ -280,6 +285,7 @@ class ActiveProbe(Probe):
             self._pairing.differentiated(root, site, frame)
         with contextlib.suppress(Refused):
             self._selections.differentiated(site, frame)
+        self._kept.differentiated(root, site)
 
     @sees
     def _read_rows(
@@ -304,6 +310,7 @@ class ActiveProbe(Probe):
         yield from self._called.last()
         yield from self._comparisons.last()
         yield from self._noise.last()
+        yield from self._kept.last()
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step

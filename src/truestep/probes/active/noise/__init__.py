@@ -1,5 +1,9 @@
-"""Noise in the inputs of models, as in denoising diffusion.
+"""Noise in the inputs of models, as in denoising and in diffusion.
 
-targets  noise that a model is to predict, next to its input
-process  shares of samples and noise in an input
+targets      noise that a model is to predict, next to its input
+process      shares of samples and noise in an input
+kept         inputs with noise that are the target too
+differences  errors that are computed by hand
+corruption   noise told from other changes of samples
+unused       variables that are read to make others only
 """
