@@ -154,7 +154,7 @@ class WeightsFollowed(Event):
     count: int = 0
     """Number of weights, or of the samples of a focal loss."""
     reduced: Literal["", "weights", "focal"] = ""
-    """What the mean of the loss is multiplied with; empty if each loss is multiplied with its weight."""
+    """The factor of the mean of the loss; empty if each loss is multiplied with its weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -329,7 +329,7 @@ class ChosenWithoutValidation(Rule):
 
 
 def _at(site: Site) -> WeightsByTest | None:
-    """Return the choice of weights by the test whose branch is at a line."""
+    """Return the choice of weights by the test with its branch at a line."""
     tree = parsed(site.path)
     return next(
         (one for one in ([] if tree is None else weights_by_test(tree)) if one.branch.lineno == site.line), None

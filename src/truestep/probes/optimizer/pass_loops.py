@@ -100,7 +100,7 @@ def _is_in_called(tree: ast.AST, epochs: _Loop, site: Site) -> bool:
     models = _models(tree, site)
     read = {name for part in function.body for name in _names(part)}
     if not (counters := _names(epochs.target)).isdisjoint(read) and not any("epoch" in one for one in counters):
-        return False  # a stage of its own
+        return False  # another stage
     return _is_in_epochs(place, function, models) and not _makes(function, _sliced(loop), models, loop)
 
 
