@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -92,7 +93,7 @@ class KeptNoise:
     def returned(self, module: Any, model: int, frame: FrameType, result: Any) -> None:
         """Keep the arguments of a call in training that has returned."""
         torch = self._scene.torch
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Refused), self._unseen():
             call = called(module, frame)
             values = {
                 path: (value.detach(), value._version)
@@ -106,7 +107,9 @@ class KeptNoise:
         """Handle a loss of training, with its target."""
         made = self._alone()
         if made is not None:
-            self._compare(made, site, self._path(made, target) if kind in _LOSSES else None)
+            with self._unseen():
+                path = self._path(made, target) if kind in _LOSSES else None
+            self._compare(made, site, path)
 
     def differentiated(self, node: Any, site: Site | None) -> None:
         """Handle a backward pass, before it runs: of a loss that the program computes by hand."""
@@ -115,14 +118,26 @@ class KeptNoise:
         made, difference = self._alone(), difference_below(node)
         if made is None or made.result is None or difference is None:
             return
+        with self._unseen():
+            path = self._path_of(made, difference)
+        if path is None:
+            self._give_up(made.model)
+        else:
+            self._compare(made, loss_made_at(self._scene, self._scene.sites.own(1), site), path)
+
+    def _path_of(self, made: _Called, difference: Any) -> Path | None:
+        """Return the argument that the result differs from by these values."""
         result = made.result.reshape(-1)
         for path, (value, version) in made.values.items():
             if value._version == version and value.numel() == result.numel() == difference.numel():
                 other = result - value.reshape(-1)
                 if any(self._scene.torch.equal(one, difference.reshape(-1)) for one in (other, -other)):
-                    self._compare(made, loss_made_at(self._scene, self._scene.sites.own(1), site), path)
-                    return
-        self._give_up(made.model)
+                    return path
+        return None
+
+    def _unseen(self) -> AbstractContextManager[object]:
+        """Return the context manager in which modes of the program do not see what is read."""
+        return self._scene.unseen.begin() or contextlib.nullcontext()
 
     def _alone(self) -> _Called | None:
         """Return the only call since the latest loss; of several, it is not known which one a loss belongs to."""
@@ -146,7 +161,7 @@ class KeptNoise:
             self._give_up(made.model)
             return
         try:
-            with self._aside():
+            with self._unseen(), self._aside():
                 self._look(made, path, site, frame)
         except Refused:
             self._give_up(made.model)
