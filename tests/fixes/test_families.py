@@ -301,6 +301,14 @@ def test_an_optimizer_is_built_before_the_loops_that_do_not_change_its_parameter
     )
 
 
+def test_an_optimizer_that_may_be_that_of_a_task_is_to_be_reviewed():
+    text = "for x in xs:\n    opt = Adam(net.parameters())\n    opt.step()\n"
+    code = "opt = Adam(net.parameters())"
+    message = "`opt` was built again for each {}, and the moments of the one before were lost"
+    assert safe("optimizer-rebuilt", text, code, message=message.format("pass over the data"))
+    assert not safe("optimizer-rebuilt", text, code, message=message.format("39 steps"))
+
+
 def test_a_second_step_is_removed():
     text = "for x in xs:\n    f(x).backward()\n    opt.step()\n    opt.step()\n"
     second = place(HEAD + text, "opt.step()", nth=1)

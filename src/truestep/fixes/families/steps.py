@@ -11,11 +11,15 @@ from truestep.fixes.editing.program import Statement, Uncertain, dotted, method,
 from truestep.fixes.fix import Fix
 
 
+_OF_TASKS = re.compile(r"for each \d+ steps")
+
+
 class BuildOnce(Fix):
     """Build the optimizer once, before the loops."""
 
     rules = ("optimizer-rebuilt",)
     does = "moves the construction of the optimizer before the loops that do not change its arguments"
+    unsafe_if = "each optimizer makes several steps, and may be that of a task"
 
     def edit(self) -> None:
         statement = self.statement()
@@ -31,6 +35,7 @@ class BuildOnce(Fix):
             target = loop
         if target is None or self._is_read_before(statement, loops[0]):
             raise Uncertain
+        self.safe = not _OF_TASKS.search(self.wanted.message)
         self.edits.move(statement, "before", target)
         self.title = f"Build `{self.program.code(statement.targets[0].target)}` once"
 
