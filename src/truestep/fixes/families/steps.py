@@ -10,7 +10,6 @@ from truestep.fixes.editing.loops import block_of, bound, calls, loop_of, loops_
 from truestep.fixes.editing.program import Statement, Uncertain, dotted, method, only, receiver
 from truestep.fixes.fix import Fix
 
-
 _OF_TASKS = re.compile(r"for each \d+ steps")
 
 
