@@ -169,8 +169,8 @@ class Coast:
         self._live = self.scene.ledger.live
         self._panels = list(self.scene.ledger.panels.values())
         self.calls = {}
-        self.learning, self.scene.emit = True, self._record
         self._learn_step()
+        self.learning, self.scene.emit = True, self._record
 
     def _learn_step(self) -> None:
         step = _Step([], [], [])

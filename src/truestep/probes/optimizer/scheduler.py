@@ -215,7 +215,7 @@ class SchedulerProbe(Probe):
             self._follow(number, scheduler)
 
     def _follow(self, number: int, scheduler: Any) -> None:
-        if number in self._factors and not self._factors[number].add(scheduler):
+        if not self._factors[number].add(scheduler):
             del self._factors[number]
 
     def last(self) -> Iterator[Event]:
@@ -246,7 +246,8 @@ class SchedulerProbe(Probe):
         before = self._rates.get(expected.scheduler)
         try:
             if expected.at_zero == _at_zero(scheduler) and self._rate(expected.scheduler, scheduler) == expected.rate:
-                self._follow(expected.scheduler, scheduler)
+                if expected.scheduler in self._factors:
+                    self._follow(expected.scheduler, scheduler)
                 return True
         except Exception:
             self.scene.fail()
@@ -274,7 +275,8 @@ class SchedulerProbe(Probe):
             self.built(scheduler)
             number = scene.numbers.known("scheduler", scheduler) or 0
         self._placed(number, scheduler, scene.site())
-        self._follow(number, scheduler)
+        if number in self._factors:
+            self._follow(number, scheduler)
         done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
         since = done - self._steps_seen.get(number, 0)
         self._steps_seen[number] = done
