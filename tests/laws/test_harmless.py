@@ -191,7 +191,7 @@ def train_badly() -> list[object]:
     frozen.requires_grad_(False)
     frozen.grad = torch.ones(4)
     modules = nn.ModuleList([encoder, classifier, words, dead, linear])
-    target = copy.deepcopy(encoder)
+    target, weights = copy.deepcopy(encoder), torch.linspace(0.5, 2.0, 8)
     optimizer = torch.optim.SGD([*modules.parameters(), frozen, rounded, turned], 1e-4, weight_decay=0.01)
     torch.optim.lr_scheduler.LambdaLR(optimizer, lambda updates, most=1000: 1 - updates / most)
     for step in range(130):
@@ -208,6 +208,8 @@ def train_badly() -> list[object]:
             + nn.functional.mse_loss(torch.relu(scores), x[:, :3] * 5)
             + nn.functional.mse_loss(dead(x)[:, 0], x[:, 0])
             + nn.functional.mse_loss(linear(x)[:, 0], x[:, 1])
+            + (nn.functional.mse_loss(linear(x)[:, 0], x[:, 2]) * weights).sum() / weights.sum()
+            + (nn.functional.cross_entropy(scores, torch.arange(8) % 3) * weights).mean()
         )
         tokens = torch.tensor([[3, 4, 5, 0, 0, 0]] * 4)
         loss = loss + nn.functional.cross_entropy(words(tokens).flatten(0, 1), tokens.flatten())
