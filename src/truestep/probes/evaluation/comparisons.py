@@ -293,13 +293,14 @@ class Comparisons:
         if len(classes) > _MOST_CLASSES:
             return {}
         chosen, given = (torch.bincount(part, minlength=len(classes)) for part in at.split(count))
+        padding = _padding(target)
         return {
             "equal": int((one == two).sum()),
             "expected": float((chosen.double() * given).sum()) / count,
             "labels": tuple(
                 (int(number), int(of))
                 for number, of in zip(classes, given, strict=True)
-                if of and not _is_padding(target, number)
+                if of and float(number) not in padding
             ),
         }
 
@@ -370,11 +371,15 @@ def _detached(result: Any, tensor: type) -> Any:
     return tuple(parts)
 
 
-def _is_padding(target: Any, label: Any) -> bool:
-    """Return True if a label fills the ends, or the beginnings, of rows of different lengths: a mask leaves it out."""
+def _padding(target: Any) -> set[float]:
+    """Return the labels that fill the ends, or the beginnings, of rows of different lengths: a mask leaves them out."""
     if target.dim() != 2 or target.shape[1] < _LEAST_LENGTH:
-        return False
-    there = target == label
-    counts = there.sum(1)
-    runs = (there.flip(1).long().cumprod(1).sum(1), there.long().cumprod(1).sum(1))
-    return bool((counts != counts[0]).any()) and any(bool((run == counts).all()) for run in runs)
+        return set()
+    found = set()
+    for column, flipped in ((0, target), (-1, target.flip(1))):
+        label = target[:, column].mode().values
+        there = flipped == label
+        counts = there.sum(1)
+        if bool((counts != counts[0]).any()) and bool((there.long().cumprod(1).sum(1) == counts).all()):
+            found.add(float(label))
+    return found

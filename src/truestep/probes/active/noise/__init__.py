@@ -4,6 +4,6 @@ targets      noise that a model is to predict, next to its input
 process      shares of samples and noise in an input
 kept         inputs with noise that are the target too
 differences  errors that are computed by hand
-corruption   noise told from other changes of samples
+corruption   random corruption, as opposed to other changes of samples
 unused       variables that are read to make others only
 """

@@ -1,7 +1,7 @@
 """Corrupted samples that a model in training is called on, and compared with: it learns to keep the noise.
 
 The samples before the noise are another variable, read for the corrupted ones alone. The same sample must come again
-with other noise: samples that were measured once have the same noise each time, and there are no others to learn from.
+with other noise: a sample that was measured once has the same noise each time, without a clean version of it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ _LOSSES = (
     "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss", "torch.nn.functional.mse_loss",
     "torch.nn.MSELoss", "torch.nn.functional.binary_cross_entropy_with_logits", "torch.nn.BCEWithLogitsLoss",
 )  # fmt: skip
-_OPPOSED = re.compile(r"attack|advers|unlearn|forget|revers|maximize|discr|critic|autograd|\.grad\b|worst|ascent")
+_OPPOSED = re.compile(
+    r"attack|advers|perturb|fgsm|pgd|saliency|requires_grad|unlearn|forget|revers|maximize|discr|critic|autograd|\.grad\b|worst|ascent"
+)
 """Words of programs that make an error larger on purpose."""
 _DEEPEST = 4
 
