@@ -32,8 +32,13 @@ def test_a_warm_up_and_a_decay() -> None:
 
 
 def test_a_constant_factor_has_one_value() -> None:
-    (event,) = followed(lambda one: LambdaLR(one, lambda step: 0.5))
-    assert (event.values, event.since, event.largest) == (1, 200, 0.5)
+    (event,) = followed(lambda one: LambdaLR(one, lambda step: 0.015625))
+    assert (event.values, event.since, event.largest) == (1, 200, 0.015625)
+
+
+def test_a_factor_that_exceeds_the_rate_is_followed_no_further() -> None:
+    (event,) = followed(lambda one: LambdaLR(one, lambda step: 1 - step / 400))
+    assert (event.base, event.largest, event.steps) == (0.02, 1.0, 1)
 
 
 def test_other_schedules_and_other_positions_are_not_followed() -> None:

@@ -223,7 +223,7 @@ class ScalerUpdated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FactorsFollowed(Event):
-    """When observation ends: the factors of a LambdaLR that was stepped from its first position on."""
+    """When observation ends: the factors of a LambdaLR from its first position on, up to one that exceeds its rate."""
 
     absent: ClassVar[str] = "no step of a LambdaLR"
     scheduler: int

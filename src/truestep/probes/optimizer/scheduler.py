@@ -38,6 +38,8 @@ _FROM_START = frozenset({
 """Schedules that compute a rate from their position; others go on from the rate that they find."""
 _MOST_VALUES = 4
 """Factors that are counted."""
+_EXCEEDS = 1.001
+"""Quotient of a factor and a rate from which the factor is the larger one."""
 _MOST_PLANS = 16
 """Schedules with a plan, from the start of the run."""
 
@@ -101,7 +103,9 @@ class SchedulerProbe(Probe):
         self._falls: dict[int, _Falls] = {}
         """Plateau schedule to the course of its metric."""
         self._factors: dict[int, _Factors] = {}
-        """LambdaLR to its factors, as long as no position was left out."""
+        """LambdaLR to its factors, as long as no position was left out, and none exceeds its rate."""
+        self._larger: dict[int, _Factors] = {}
+        """The others, with a factor that exceeds the rate, as factors should: they are not followed any more."""
         self._moved: set[int] = set()
         """Schedulers that were found at another position than after their steps."""
         self._fresh: dict[int, tuple[float, ...]] = {}
@@ -215,12 +219,16 @@ class SchedulerProbe(Probe):
             self._follow(number, scheduler)
 
     def _follow(self, number: int, scheduler: Any) -> None:
-        if not self._factors[number].add(scheduler):
+        found = self._factors[number]
+        known = found.add(scheduler)
+        if not known or (found.steps > 1 and found.largest > _EXCEEDS * found.base):
             del self._factors[number]
+        if known and number not in self._factors:
+            self._larger[number] = found
 
     def last(self) -> Iterator[Event]:
         """Yield the factors of each LambdaLR that was stepped."""
-        for number, found in self._factors.items():
+        for number, found in (self._factors | self._larger).items():
             if found.steps > 1:
                 yield FactorsFollowed(
                     scheduler=number,
