@@ -3,6 +3,7 @@
 import pytest
 
 from truestep.events import (
+    ColumnsUnread,
     InputRepeated,
     LayerRan,
     ModelMet,
@@ -169,3 +170,17 @@ def test_an_installed_model_that_repeats_a_result_is_not_found():
     met = [ModelMet(model=1, name="net", parameters=(1, 2, 3, 4), site=CALLED, installed=True), *MET]
     met = [event for event in met if not isinstance(event, ModelMet) or event.installed]
     assert not found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), met=met, more=[JOINED] * 3)
+
+
+def test_an_output_that_no_loss_reads_beside_one_that_is_read_twice_is_found():
+    unread = ColumnsUnread(parameter=1, unread=(3,), again=(2,), outputs=4, site=USED)
+    (finding,) = found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), more=[unread])
+    assert finding.message == "no loss reads output 3 of `net.body`, and output 2 is selected more than once"
+    assert (finding.seen.count, finding.seen.total, finding.confidence) == (1, 4, Confidence.MEDIUM)
+
+
+def test_an_output_of_an_installed_model_that_no_loss_reads_is_not_found():
+    installed = ModelMet(model=1, name="net", parameters=(1, 2, 3, 4), site=CALLED, installed=True)
+    met = [installed if isinstance(event, ModelMet) else event for event in MET]
+    unread = ColumnsUnread(parameter=1, unread=(3,), again=(2,), outputs=4, site=USED)
+    assert not found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), met=met, more=[unread])

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
 from truestep.accounts._account import amount
-from truestep.events import Event, InputRepeated, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead, TwinIdle
+from truestep.events import (
+    ColumnsUnread,
+    Event,
+    InputRepeated,
+    ParameterMet,
+    ParametersUnchanged,
+    RunEnded,
+    Site,
+    TapeRead,
+    TwinIdle,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
@@ -22,7 +32,9 @@ class ParametersWithoutEffect(Rule):
     places of its module; layers with gradients that were zero in every element at each sampled step: their output is
     multiplied by zero, or cut off by a limit; and optimizers with such parameters only. Also reports a linear layer or
     a convolution that got the same result twice in all its calls, joined along its features, in the first passes: the
-    weights of the second one add nothing to those of the first.
+    weights of the second one add nothing to those of the first. Reports outputs of a linear layer that the loss
+    does not read, while it selects another output twice, by ``out[:, 0]`` or a split: they have kept their weights at
+    the end.
 
     Why it matters
     --------------
@@ -65,17 +77,20 @@ class ParametersWithoutEffect(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "parameters"
-    watches = (ParametersUnchanged, InputRepeated)
+    watches = (ParametersUnchanged, InputRepeated, ColumnsUnread)
     needs = (TapeRead, ParametersUnchanged, steps(_LEAST_STEPS), FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
         self._repeats: dict[int, list[InputRepeated]] = {}
+        self._unread: list[ColumnsUnread] = []
 
     def observe(self, event: Event, run: Progress) -> None:
         """Judge at the end: a parameter that waits may still come into use."""
         if isinstance(event, InputRepeated):
             self._repeats.setdefault(event.parameter, []).append(event)
+        if isinstance(event, ColumnsUnread):
+            self._unread.append(event)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished" or run.step < _LEAST_STEPS:
@@ -88,10 +103,32 @@ class ParametersWithoutEffect(Rule):
         for numbers, twin in run.weights.twins.items():
             if all(_never_ran(number, run) for number in numbers):
                 self._left_out(twin, run)
+        for unread in self._unread:
+            self._columns(unread, run)
         # A layer that another one replaces is the same failure.
         for parameter, events in self._repeats.items() if not self._drafts else ():
             if len(events) >= _LEAST_PASSES and all(event.width for event in events):
                 self._repeated(parameter, events[0], run)
+
+    def _columns(self, event: ColumnsUnread, run: Progress) -> None:
+        """Report outputs that no loss reads, beside one that a loss reads twice."""
+        met = run.parameters.get(event.parameter)
+        model = run.models.get(met.model or 0) if met is not None else None
+        if model is not None and model.installed:
+            return
+        name = run.parameter_names((event.parameter,)).removesuffix(".weight")
+        unread, again = (_numbers(columns) for columns in (event.unread, event.again))
+        draft = self.report(
+            event.site,
+            f"no loss reads output {unread} of `{name}`, and output {again} is selected more than once",
+            run=run,
+            label=f"reads output {again} in place of output {unread}",
+            help="correct the index in one of the places, or make the layer smaller",
+            unit="outputs",
+            key=("columns", event.site, event.unread, event.again),
+        )
+        draft.count, draft.total, draft.first_step = len(event.unread), event.outputs, None
+        draft.cost = f"its weights kept their first values through {run.step} steps"
 
     def _repeated(self, parameter: int, event: InputRepeated, run: Progress) -> None:
         """Report a layer that gets a result twice."""
@@ -167,6 +204,15 @@ class ParametersWithoutEffect(Rule):
             )
             draft.count, draft.total, draft.first_step = len(found), len(run.holds[optimizer]), None
             draft.cost = f"they kept their first values through {run.step} steps, while others moved"
+
+
+def _numbers(columns: tuple[int, ...]) -> str:
+    """Return a short list of columns.
+
+    >>> _numbers((1,)), _numbers((0, 2)), _numbers(tuple(range(9)))
+    ('1', '0, 2', '0, 1, 2, 3, ...')
+    """
+    return ", ".join(map(str, columns[:4])) + (", ..." if len(columns) > 4 else "")
 
 
 def _counts(parameter: int, optimizer: int, run: Progress) -> bool:

@@ -29,6 +29,7 @@ from truestep.probes.backward.taken_steps import TakenSteps
 from truestep.probes.backward.tape import read_tape
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.layers.columns import Columns
 from truestep.probes.forward.losses.advantages import Advantages
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.gradients.leaf_groups import LeafGroups
@@ -72,6 +73,7 @@ class BackwardProbe(Probe):
         """Line of the pass that found the latest update by hand."""
         self._repeated: set[int] = set()
         """Weights of layers that had repeated inputs."""
+        self._columns = Columns(self.scene)
         self._tensor = self.scene.torch.Tensor
         self._coast = self.scene.coast
         self._thread = threading.get_ident
@@ -251,7 +253,9 @@ class BackwardProbe(Probe):
         if scene.checks is not None:
             scene.checks.differentiated(node, site)
         if node is not None and self.values.begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
-            look_for_chains(scene, node, site, self._repeated)
+            look_for_chains(scene, node, site, self._repeated, self._columns)
+        else:
+            self._columns.compare()
 
     @sees
     def _step_taken(self, outputs: Any, site: Site | None, args: tuple[Any, ...]) -> None:
@@ -310,6 +314,7 @@ class BackwardProbe(Probe):
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
         ledger = self.scene.ledger
         yield from self.values.last()
+        yield from self._columns.last()
         if self._stepped_at is not None:
             with ledger.lock:
                 moved = ledger.before_backward()

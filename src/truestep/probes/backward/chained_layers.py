@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from truestep.events import InputRepeated, LayersJoined, Site
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.layers.columns import Columns, Users
 from truestep.probes.forward.layers.joins import is_on_purpose, join_with_itself
 from truestep.probes.gradients.gradient_states import Held
 
@@ -46,6 +47,9 @@ _NUMBER = re.compile(r"\d+")
 
 class _Layer(NamedTuple):
     held: Held
+    weight: Any
+    turned: bool
+    """True for a weight of shape (outputs, inputs)."""
     outputs: int
     inputs: int
     kernel: tuple[int, ...]
@@ -53,7 +57,7 @@ class _Layer(NamedTuple):
     """Operation that made its input; None without a gradient."""
 
 
-def look_for_chains(scene: Scene, root: Any, site: Site | None, repeated: set[int]) -> None:
+def look_for_chains(scene: Scene, root: Any, site: Site | None, repeated: set[int], columns: Columns) -> None:
     """Emit each pair of linear layers of one part of a model that is one linear layer, and each with repeated inputs.
 
     The first of the two has no other use, both have a gradient, and there are at least as many units between them as
@@ -64,24 +68,27 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None, repeated: set[in
         root: the operation that made the loss.
         site: the backward pass.
         repeated: weights of the layers that had repeated inputs in an earlier pass.
+        columns: compares the outputs of each layer with those that the loss reads.
     """
     uses: Counter[Any] = Counter([root])
-    above: dict[Any, list[Any]] = {}
+    above: Users = {}
     queue, products = [root], []
     while queue and len(uses) < _MOST_NODES:
         node = queue.pop()
         if node.name() in _PRODUCTS:
             products.append(node)
-        for following, _ in node.next_functions:
+        for following, output in node.next_functions:
             if following is None:
                 continue
             uses[following] += 1
-            above.setdefault(following, []).append(node)
+            above.setdefault(following, []).append((node, output))
             if uses[following] == 1:
                 queue.append(following)
     _look_for_repeats(scene, products, site, repeated)
     for node in products:
         second = _layer(scene, node)
+        if second is not None and not second.kernel:
+            columns.look(node, second.held.number, second.weight, 0 if second.turned else 1, above, site)
         found = None if second is None or _is_divided(node, above, uses) else _before(second, uses)
         first = None if found is None else _layer(scene, found[0])
         if found is None or second is None or first is None or not _is_one(first, second):
@@ -174,9 +181,9 @@ def _layer(scene: Scene, node: Any) -> _Layer | None:
     if node.name() == "ConvolutionBackward0":
         if node._saved_transposed or node._saved_groups != 1:
             return None
-        return _Layer(held, shape[0], shape[1], shape[2:], given)
+        return _Layer(held, leaf.variable, True, shape[0], shape[1], shape[2:], given)
     outputs, inputs = shape if turned else shape[::-1]
-    return _Layer(held, outputs, inputs, (), given)
+    return _Layer(held, leaf.variable, turned, outputs, inputs, (), given)
 
 
 def _is_of_layer(name: str) -> bool:
@@ -214,13 +221,13 @@ def _adds_bias(node: Any) -> bool:
     return bool(operands[1].variable.dim() <= 1)
 
 
-def _is_divided(node: Any, above: dict[Any, list[Any]], uses: Counter[Any]) -> bool:
+def _is_divided(node: Any, above: Users, uses: Counter[Any]) -> bool:
     """Return True if parts of a result are used: queries and keys, a value and its gate, which meet in a product."""
     queue, parts = [node], 0
     for _ in range(_MOST_BETWEEN):
         if not queue:
             break
-        for user in above.get(queue.pop(), ()):
+        for user, _ in above.get(queue.pop(), ()):
             name = user.name()
             if name.startswith(_DIVIDING):
                 parts += uses[user]
