@@ -154,3 +154,68 @@ def test_other_programs_are_quiet(text):
 def test_a_choice_in_a_branch_may_not_run():
     text = PARTS + "if tuned:\n    thr = best_threshold(y_test, p_test)\n    f1 = f1_score(y_test, p_test > thr)\n"
     assert [one.always for one in chosen_by_test(ast.parse(text))] == [False]
+
+
+MODEL = "for lr in (0.01, 0.1):\n    model = fit(lr, x_train, y_train)\n"
+AGAIN = "print(accuracy(fit(best_lr), x_test, y_test), x_val)\n"
+COLLECTED = {
+    "tuples": "runs = []\n" + MODEL + "    runs.append((accuracy(model, {x}, {y}), lr))\nbest_lr = max(runs)[1]\n",
+    "by-place": "runs = []\n" + MODEL + "    runs.append((lr, accuracy(model, {x}, {y})))\n"
+    "best_lr, _ = max(runs, key=lambda run: run[1])\n",
+    "dict": "found = {{}}\n"
+    + MODEL
+    + "    found[lr] = accuracy(model, {x}, {y})\nbest_lr = max(found, key=found.get)\n",
+    "items": "losses = {{}}\n" + MODEL + "    losses[lr] = evaluate(model, {x}, {y})\n"
+    "best_lr = min(losses.items(), key=lambda pair: pair[1])[0]\n",
+    "dicts": "runs = []\n" + MODEL + "    acc = accuracy(model, {x}, {y})\n    runs.append(dict(lr=lr, acc=acc))\n"
+    "best = sorted(runs, key=lambda run: -run['acc'])[0]\nbest_lr = best['lr']\n",
+    "list": "rates = (0.01, 0.1)\nscores = [accuracy(fit(rate), {x}, {y}) for rate in rates]\n"
+    "best_lr = rates[int(np.argmax(scores))]\n",
+    "generator": "_, best_lr = max((accuracy(fit(lr), {x}, {y}), lr) for lr in (0.01, 0.1))\n",
+    "comprehension": "scores = {{lr: accuracy(fit(lr), {x}, {y}) for lr in (0.01, 0.1)}}\n"
+    "best_lr = max(scores, key=scores.get)\n",
+}
+
+
+@pytest.mark.parametrize("style", COLLECTED.values(), ids=COLLECTED)
+def test_a_setting_by_collected_figures_of_the_test_is_found_and_one_of_the_validation_is_not(style):
+    test, validation = (style.format(x=f"x_{part}", y=f"y_{part}") + AGAIN for part in ("test", "val"))
+    assert [figure for _, figure in found(test)] == ["accuracy(fit(best_lr), x_test, y_test)"]
+    assert found(validation) == []
+
+
+BOTH = (
+    MODEL
+    + "    runs.append({'lr': lr, 'val': accuracy(model, x_val, y_val), 'test': accuracy(model, x_test, y_test)})\n"
+)
+QUIET = {
+    "all-are-shown": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\nprint(found, x_val)",
+    "best-is-shown": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\n"
+    "best_lr = max(found, key=found.get)\nprint('best', best_lr, found[best_lr], x_val)",
+    "by-the-validation": "runs = []\n" + BOTH + "best_lr = max(runs, key=lambda run: run['val'])['lr']\n" + AGAIN,
+    "tuple-of-both": "runs = []\n" + MODEL + "    runs.append((accuracy(model, x_val, y_val), "
+    "accuracy(model, x_test, y_test), lr))\nbest_lr = max(runs)[2]\n" + AGAIN,
+    "worst": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\n"
+    "poor = min(found, key=found.get)\nprint(accuracy(fit(poor), x_test, y_test), x_val)",
+    "median": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\n"
+    "middle = sorted(found, key=found.get)[1]\nprint(accuracy(fit(middle), x_test, y_test), x_val)",
+    "best-class": "per_class = [accuracy_of(p_test, y_test, c) for c in range(9)]\nbest = np.argmax(per_class)\n"
+    "print(accuracy_of(p_test, y_test, best), x_val)",
+    "masked-class": "per_class = []\nfor c in range(9):\n    mask = y_test == c\n"
+    "    per_class.append(accuracy(p_test[mask], y_test[mask]))\nbest = int(np.argmax(per_class))\n"
+    "print(accuracy(p_test, y_test, best), x_val)",
+    "attacks": "found = {}\nfor eps in (0.1, 0.2):\n    found[eps] = accuracy(model, attack(x_test, eps), y_test)\n"
+    "best_eps = max(found, key=found.get)\nprint(accuracy(model, attack(x_test, best_eps), y_test), x_val)",
+    "confusion-of-the-best": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\n"
+    "best_lr = max(found, key=found.get)\nprint(confusion(fit(best_lr), x_test, y_test), x_val)",
+    "other-figures": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_val, y_val)\n"
+    "    print(accuracy(model, x_test, y_test))\nbest_lr = max(found, key=found.get)\n" + AGAIN,
+    "folds": "accs = [accuracy(fit(fold), x_test, y_test) for fold in range(5)]\nbest_lr = np.argmax(accs)\n" + AGAIN,
+    "new-list": "found = {}\n" + MODEL + "    found[lr] = accuracy(model, x_test, y_test)\n"
+    "found = by_validation(x_val)\nbest_lr = max(found, key=found.get)\n" + AGAIN,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
+def test_other_collected_figures_are_quiet(text):
+    assert found(text) == []

@@ -84,7 +84,9 @@ class ChosenWithoutValidation(Rule):
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
     weight of an ensemble. Known are functions with the name of such a choice, such as ``best_threshold``, the best
     place of a curve, loops over candidates, ``max``, ``argmax`` and minimisers over candidates, and ``fit`` of
-    calibrators. The syntax shows it, and in a run the function must have called a model in an evaluation.
+    calibrators. Figures of the test that a loop over settings collects, or a comprehension, count likewise, if a new
+    figure of the test is computed with the best setting. The syntax shows it, and in a run the function must have
+    called a model in an evaluation.
 
     Why it matters
     --------------
@@ -114,7 +116,8 @@ class ChosenWithoutValidation(Rule):
     A program that sets a validation part aside for another program. Not reported: programs with two parts only that do
     not evaluate the chosen weights again, or evaluate them on other samples as well, or call the figure an upper bound,
     a part for choices that the evaluation reads in another form, parts in a dict, and a choice by
-    the loss of the training in a program without one of a validation. Of thresholds and the like: those that the
+    the loss of the training in a program without one of a validation; tables of settings of which the best one is
+    only named. Of thresholds and the like: those that the
     program calls an oracle, an upper bound or the like, those that the same function also chooses by other samples,
     figures of another part of the test, choices in functions that get one part only, thresholds at a given level such
     as a recall of 0.95 or at equal error rates, the worst of groups, and scales and offsets.

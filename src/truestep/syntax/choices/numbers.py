@@ -28,6 +28,7 @@ from truestep.syntax.choices.nodes import (
     unwrapped,
     within,
 )
+from truestep.syntax.choices.results import Results
 from truestep.syntax.choices.words import (
     ARGUMENTS_OF_BEST,
     BATCHES,
@@ -35,6 +36,8 @@ from truestep.syntax.choices.words import (
     EVALUATES,
     FIGURES,
     FOR_CHOICE,
+    GAINS,
+    LOSSES,
     MINIMISERS,
     MODELS,
     NO_PARTS,
@@ -92,7 +95,8 @@ def chosen_by_test(tree: ast.Module) -> list[ChosenByTest]:
 
 def _chosen_elsewhere(tree: ast.Module, choice: ChosenByTest) -> bool:
     """Return True if the same function also chooses by other samples: the figures of both are then compared."""
-    used = {last_name(one.func) for one in ast.walk(choice.node) if isinstance(one, ast.Call)}
+    calls = [one for one in calls_in(choice.node) if any(choice.by in ast.unparse(part) for part in given_to(one))]
+    used = {last_name(one.func) for one in calls}
     used = {name for name in used if words_of(name) & (NUMBERS | SHARES | VERBS)}
     for one in ast.walk(tree):
         if isinstance(one, ast.Call) and last_name(one.func) in used and not within(one, choice.node):
@@ -110,6 +114,8 @@ class _Chosen:
     always: bool
     followed: set[str]
     samples: set[str]
+    collected: bool = False
+    """True if the best of collected figures is taken: a table of methods may name its best one, and show it."""
 
 
 class _Reading:
@@ -131,6 +137,9 @@ class _Reading:
         self._places: set[str] = set()
         """Variables with the place of a best value."""
         self._calibrators: set[str] = set()
+        self._results = Results(self._of_test)
+        self._taken: list[str] = []
+        """Samples of the collected figures of which the latest statement takes the best one."""
         if not isinstance(scope, ast.Module):
             given = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
             both = any(words_of(one) & FOR_CHOICE for one in given)
@@ -151,6 +160,7 @@ class _Reading:
                     always = one.always and not guarded and loop is None
                     yield ChosenByTest(one.name, one.by, one.node, figure, always, first)
             new = self._chooses(statement, loop)
+            self._results.read(statement, loop)
             self._store(statement, chosen)
             texts = [getattr(scope, "name", ""), *texts_of(statement)]
             if new and not OPEN.search(" ".join(texts)) and not any(words_of(text) & WORST for text in texts):
@@ -159,7 +169,9 @@ class _Reading:
                 if not any(words_of(name) & TEST for name in names):
                     self._parts |= dict.fromkeys(names, "")  # a number holds no samples
                     samples = {one for text in by for one in self._sources(ast.parse(text, mode="eval").body)}
-                    chosen.append(_Chosen(names[0], by[0], statement, always, set(names), samples))
+                    name = next((one for one in names if one.strip("_")), names[0])
+                    collected = bool(self._taken)
+                    chosen.append(_Chosen(name, by[0], statement, always, set(names), samples, collected))
 
     # --- parts of the data -------------------------------------------------------------------------------------
 
@@ -245,6 +257,7 @@ class _Reading:
 
     def _chooses(self, statement: ast.stmt, loop: ast.For | None) -> tuple[list[str], list[str]] | None:
         """Return the variables that get a number chosen by the test, and a value by which it is chosen."""
+        self._taken = []
         for call in calls_in(statement):
             fitted = self._fitted(statement, call)
             if fitted:
@@ -260,6 +273,9 @@ class _Reading:
             best = best and not at_a_level(base.slice) and not self._reads(base.slice, self._levels)
             if names and (best or self._reads(base.slice, self._places)):
                 return names, stored_in(base.value)
+        self._taken = self._results.chosen(value, names)
+        if self._taken and names:
+            return names, self._taken
         for call in calls_in(value):
             texts = self._searched(call) or self._called(call, names)
             if texts:
@@ -355,6 +371,7 @@ class _Reading:
                 function = words_of(ast.unparse(one.func))
                 whole = len(texts) > 1 or (any(words_of(text) & BATCHES for text in texts) and function & EVALUATES)
                 whole = whole and self._same(chosen, sides)
+                whole = whole and not (chosen.collected and not function & (EVALUATES | GAINS | LOSSES))
                 if with_it and whole and not function & SHOWS and "print" not in function:
                     return one
             else:
