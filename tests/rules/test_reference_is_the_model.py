@@ -2,7 +2,18 @@
 
 from dataclasses import replace
 
-from truestep.events import AverageOfItself, ModelAliased, ModelCalled, ModelMet, OptimizerStepped, Site
+import pytest
+
+from truestep.events import (
+    AverageOfItself,
+    LayersRepeated,
+    ModelAliased,
+    ModelCalled,
+    ModelMet,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
 from truestep.rules.reference_is_the_model import ReferenceIsTheModel
 from truestep.testing import judge
 
@@ -62,3 +73,40 @@ def test_an_average_that_is_written_with_itself_is_found_where_it_begins():
     )
     assert (finding.message, finding.primary.site) == ("`ema` is `params` itself, not a copy", BOUND)
     assert [mark.label for mark in finding.related] == ["mixes it with itself"]
+
+
+def repeats(tmp_path, text, kind="Linear", steps=4):
+    path = tmp_path / "train.py"
+    path.write_text(f"from torch import nn\n{text}\n")
+    held = LayersRepeated(model=1, name="layers", kind=kind, times=3, path=str(path), site=Site(str(path), 9))
+    stepped = [OptimizerStepped(optimizer=1)] * steps
+    return judge(ReferenceIsTheModel, [held, *stepped, RunEnded(how="finished")])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "layers = nn.ModuleList([nn.Linear(8, 8)] * 3)",
+        "net = nn.Sequential(*[nn.Linear(8, 8), nn.ReLU()] * 3)",
+        "layer = nn.Linear(8, 8)\nlayers = nn.ModuleList([layer for _ in range(3)])",
+    ],
+)
+def test_a_list_that_repeats_one_layer_of_a_trained_model_is_found(tmp_path, text):
+    (finding,) = repeats(tmp_path, text)
+    assert finding.message == "`layers` holds one Linear in 3 places"
+    assert finding.primary.site.line == text.count("\n") + 2
+    assert not repeats(tmp_path, text, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])", "Linear"),
+        ("net = nn.Sequential(block, nn.ReLU(), block, nn.ReLU(), block)", "Block"),
+        ("# the three layers share their weights\nlayers = nn.ModuleList([nn.Linear(8, 8)] * 3)", "Linear"),
+        ("heads = [nn.Linear(8, 8)] * 3\nlayers = nn.ModuleList([block, block, block])", "Conv2d"),
+        ("sizes = [8] * 3\nlayers = nn.ModuleList([block, block, block])", "Linear"),
+    ],
+)
+def test_layers_in_several_places_without_such_a_list_are_quiet(tmp_path, text, kind):
+    assert not repeats(tmp_path, text, kind)

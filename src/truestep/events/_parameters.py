@@ -132,6 +132,23 @@ class ModelAliased(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayersRepeated(Event):
+    """A container of a new model holds one layer with parameters in several places."""
+
+    absent: ClassVar[str] = "no container with one layer in several places"
+    model: int
+    name: str = ""
+    """Path of the container in the model; empty for the model itself."""
+    kind: str = ""
+    """Class of the layer."""
+    times: int = 0
+    path: str = ""
+    """File of the class that holds the container, else the one that calls the model."""
+    site: Site | None = None
+    """Line that calls the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowsEqual(Event):
     """At a sampled step: weights with all rows equal, both when first observed and now."""
 

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
 
-from truestep.events import AverageOfItself, Event, ModelAliased, ModelCalled, OptimizerStepped
-from truestep.findings import Mark, Severity
+from truestep.events import (
+    AverageOfItself,
+    Event,
+    LayersRepeated,
+    ModelAliased,
+    ModelCalled,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import steps
+from truestep.rules._formulas import program_of, site_of
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models import repeated, states
-from truestep.syntax import Program, Suspicion
+from truestep.rules._syntax.models import repeated as repeats
+from truestep.rules._syntax.models import states
+from truestep.syntax import Program, Suspicion, dotted
 
 _LEAST = 3
 _ENSEMBLE = frozenset({"ensemble", "estimators", "learners", "members", "snapshots"})
@@ -27,8 +39,9 @@ class ReferenceIsTheModel(Rule):
     ``ensemble`` that holds one model in all places, when it is called without gradients and draws nothing at random;
     and one with a name such as ``models``, whose members can share weights on purpose, if two of these calls get the
     same input. Also reports an average of plain tensors that is written in place, as in ``average.lerp_(w, 0.01)``, and
-    has the memory of ``w``, or a list or dict of such. The syntax also shows lists that repeat one new model, such as
-    ``[make_net()] * 5``.
+    has the memory of ``w``, or a list or dict of such. Lists that repeat one new model or layer, such as
+    ``[make_net()] * 5``, are shown by the syntax, and reported in a run if a container of a trained model holds one
+    layer in several places.
 
     Why it matters
     --------------
@@ -67,14 +80,14 @@ class ReferenceIsTheModel(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (AverageOfItself, ModelAliased, ModelCalled, OptimizerStepped)
+    watches = (AverageOfItself, LayersRepeated, ModelAliased, ModelCalled, OptimizerStepped)
     needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
     explains = ("loss-at-chance", "loss-never-changes", "average-never-updated", "no-grad-missing")
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
         yield from states.reference_is_the_model(program)
-        yield from repeated.one_model_repeated(program)
+        yield from repeats.one_model_repeated(program)
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,6 +97,7 @@ class ReferenceIsTheModel(Rule):
         self._parts: Counter[tuple[int, str]] = Counter()
         self._shared: dict[int, ModelAliased] = {}
         """Model to a collection that holds it in all places, and may share its weights on purpose."""
+        self._repeated: list[LayersRepeated] = []
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -101,6 +115,39 @@ class ReferenceIsTheModel(Rule):
                 self._judge(event, run)
             case AverageOfItself():
                 self._found_average(event, run)
+            case LayersRepeated():
+                self._repeated.append(event)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        """Judge repeated layers by the list that repeats them: one that is named in each place is shared on purpose."""
+        for path in {one.path: None for one in self._repeated} if run.step >= _LEAST else ():
+            program = program_of(path)
+            if program is None:
+                continue
+            for found in repeats.one_model_repeated(program):
+                site = site_of(path, program.tree, found.node)
+                repeated = self._made_by(found, path)
+                if repeated is not None:
+                    self._found_repeated(repeated, found, site, run)
+
+    def _made_by(self, found: Suspicion, path: str) -> LayersRepeated | None:
+        """Return the container with the layer of a list that repeats it."""
+        made = found.related[0][0]
+        name = dotted(made.func).rpartition(".")[2] if isinstance(made, ast.Call) else ""
+        held = [one for one in self._repeated if one.path == path]
+        return next((one for one in held if one.kind == name or name[:1].islower()), None)
+
+    def _found_repeated(self, repeated: LayersRepeated, found: Suspicion, site: Site, run: Progress) -> None:
+        self.report(
+            site,
+            f"`{repeated.name or 'the model'}` holds one {repeated.kind} in {repeated.times} places",
+            run=run,
+            label=found.label,
+            help=found.help,
+            confidence=Confidence.MEDIUM,
+            unit="places",
+            key=site,
+        ).cost = "all places share their weights"
 
     def _judge(self, event: ModelAliased, run: Progress) -> None:
         if event.times:

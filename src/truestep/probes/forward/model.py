@@ -11,6 +11,7 @@ from truestep.events import ModelMet, UnregisteredModuleCalled
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
+from truestep.probes.forward.layers.repeated import look_for_repeats
 from truestep.probes.forward.layers.settings import LayerSettings
 from truestep.probes.forward.layers.unwritten import Unwritten
 from truestep.probes.gradients.ineffective_freezes import freeze_line
@@ -130,6 +131,7 @@ class Models:
             if fresh:
                 site = scene.sites.at(frame)
                 self._settings.look(module, model.number, site)
+                look_for_repeats(scene, module, model.number, site)
                 self.unwritten.meet(module, model.number, site)
         return model
 

@@ -15,8 +15,21 @@ _REPEATED = re.compile(r"\)\s*\]\s*\)?\s*\*(?!\*)|[\w)\]]\s*\*\s*\(?\s*\[\s*[\w.
 """A list with a call, times a number; a list that is unpacked stands after a bracket or a comma."""
 
 
+_ON_PURPOSE = re.compile(r"shar(?:e|ing)|tie[ds]?\b|tying|albert|universal", re.IGNORECASE)
+_BEFORE = 3
+"""Lines before a list that may say that its weights are shared on purpose."""
+
+
 def one_model_repeated(program: Program) -> Iterator[Suspicion]:
-    """Yield lists that repeat one new model, so that all their elements are one object."""
+    """Yield lists that repeat one new model, so that all their elements are one object; not those that say so."""
+    lines = program.text.splitlines()
+    for found in _repeats(program):
+        end: int = getattr(found.node, "end_lineno", 0)
+        if not _ON_PURPOSE.search("\n".join(lines[max(0, found.node.lineno - 1 - _BEFORE) : end])):  # type: ignore[attr-defined]
+            yield found
+
+
+def _repeats(program: Program) -> Iterator[Suspicion]:
     if _REPEATED.search(program.text):
         for node in ast.walk(program.tree):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
