@@ -1,7 +1,20 @@
+from pathlib import Path
+
 import pytest
 
-from truestep.events import BackwardEnded, DrawsRepeated, Event, ModelCalled, OptimizerStepped, Seeded, Site
-from truestep.findings import Confidence
+from truestep.events import (
+    BackwardEnded,
+    DrawsRepeated,
+    Event,
+    LossRead,
+    ModelCalled,
+    OptimizerBuilt,
+    OptimizerStepped,
+    RunEnded,
+    Seeded,
+    Site,
+)
+from truestep.findings import Confidence, Finding
 from truestep.rules.seed_in_training_loop import SeedInTrainingLoop
 from truestep.testing import judge
 
@@ -44,3 +57,61 @@ HEALTHY = {
 @pytest.mark.parametrize("style", HEALTHY)
 def test_healthy_style_is_quiet(style):
     assert judge(SeedInTrainingLoop, HEALTHY[style]) == []
+
+
+RUN = "import statistics\ndef run():\n    torch.manual_seed(0)\n    return fit()\n"
+LOSSES = (2.3, 2.1, 1.9, 1.6)
+
+
+def trainings(
+    tmp_path: Path, text: str, losses: tuple[tuple[float, ...], ...] = (LOSSES,) * 4, built: bool = True
+) -> list[Finding]:
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    site = Site(str(path), 3, 4)
+    events: list[Event] = []
+    for number, values in enumerate(losses, 1):
+        events += [Seeded(site=site), *([OptimizerBuilt(optimizer=number)] if built else [])]
+        events += [one for value in values for one in (LossRead(value=value), OptimizerStepped(optimizer=number))]
+    return judge(SeedInTrainingLoop, [*events, RunEnded(how="finished")])
+
+
+AVERAGED = {
+    "comprehension": RUN + "values = [run() for seed in range(4)]\nprint(statistics.mean(values))",
+    "loop": RUN + "values = []\nfor k in range(4):\n    values.append(run())\n    print(f'run {k}')\n"
+    "print(statistics.stdev(values))",
+    "dict": RUN + "values = {}\nfor k in range(4):\n    values[k] = run()\nprint(statistics.stdev(values.values()))",
+    "deeper": RUN + "def member():\n    return run()\nprint(torch.stack([member() for _ in range(4)]).mean(0))",
+    "in place": "values = []\nfor k in range(4):\n    torch.manual_seed(0)\n    values.append(fit())\n"
+    "print(np.mean(values))",
+}
+
+
+@pytest.mark.parametrize("text", AVERAGED.values(), ids=AVERAGED)
+def test_equal_trainings_that_are_averaged_are_found(tmp_path: Path, text: str) -> None:
+    (finding,) = trainings(tmp_path, text)
+    assert finding.primary.site.line == 3
+    assert finding.message.startswith("4 trainings are the same")
+    assert finding.related[0].label == "repeats the training"
+
+
+def test_trainings_that_differ_are_quiet(tmp_path: Path) -> None:
+    text = AVERAGED["comprehension"]
+    assert not trainings(tmp_path, text, losses=(LOSSES, LOSSES, LOSSES, (2.3, 2.1, 1.9, 1.5)))
+    assert not trainings(tmp_path, text, losses=(LOSSES, LOSSES))
+    assert not trainings(tmp_path, text, losses=((2.3, 2.1),) * 4)
+    assert not trainings(tmp_path, text, built=False)
+
+
+OTHER = {
+    "a setting": RUN.replace("run()", "run(lr)") + "print(statistics.mean([run(lr) for lr in (1, 2, 3, 4)]))",
+    "times": RUN + "import time\nprint(statistics.mean([run() for _ in range(4)]))",
+    "compared": RUN + "a, *b = [run() for _ in range(4)]\nassert all(torch.equal(a, x) for x in b)\na.mean()",
+    "not averaged": RUN + "values = [run() for _ in range(4)]\nprint(values)",
+    "no loop": RUN + "values = [run(), run(), run(), run()]\nprint(statistics.mean(values))",
+}
+
+
+@pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
+def test_equal_trainings_for_another_purpose_are_quiet(tmp_path: Path, text: str) -> None:
+    assert not trainings(tmp_path, text)
