@@ -109,6 +109,7 @@ from truestep.events._forward import (
     UnregisteredModuleCalled,
 )
 from truestep.events._losses import (
+    AttentionRead,
     ClassesTrained,
     DivergenceRead,
     LabelsCounted,
@@ -204,6 +205,7 @@ __all__ = [
     "AdvantageFollowed",
     "AnomalyModeSeen",
     "ArgumentsCompared",
+    "AttentionRead",
     "AverageMeasured",
     "AverageOfItself",
     "AxesRead",

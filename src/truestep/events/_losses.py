@@ -274,6 +274,23 @@ class MaskedScoresRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AttentionRead(Event):
+    """At a sampled backward, in the first ones of a line: self-attention by hand is on the tape of the loss."""
+
+    absent: ClassVar[str] = "no self-attention by hand"
+    site: Site | None = None
+    over: str = "keys"
+    """What the softmax of its weights runs over: "keys", over which the values are summed, "queries", "heads", or "one"
+    number."""
+    shape: tuple[int, ...] = ()
+    """That of the weights."""
+    dim: int = -1
+    """Dimension of the softmax, as the program passed it."""
+    files: tuple[str, ...] = ()
+    """Files of the program, if the softmax runs over another dimension than the keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

@@ -21,6 +21,9 @@ class BatchChangesOutput(SamplesMixed):
     Also reports a table that is read along the batch: all samples of a batch are the same, their results differ, and an
     operation adds to each sample the row of a parameter or buffer at its place, such as an encoding of positions.
 
+    Also reports samples that are repeated one after another, as by ``x.repeat(3, 1)``, and joined with rows in which
+    those of a sample lie next to each other, or viewed as such rows.
+
     Why it matters
     --------------
     The first dimension of a batch is that of the samples, and nearly every operation with a wrong ``dim`` has a shape
@@ -44,8 +47,8 @@ class BatchChangesOutput(SamplesMixed):
     Known false alarms
     ------------------
     A statistic over the batch on purpose, such as the spread that a discriminator gets to see whether samples vary, if
-    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts), batch
-    normalisation, standard deviations, batches that are the whole data set, and models trained in the order of a time
+    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts),
+    all pairs of samples, batch normalisation, standard deviations, batches that are the whole data set, and models trained in the order of a time
     series.
 
     References
@@ -63,7 +66,7 @@ class BatchChangesOutput(SamplesMixed):
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no operation runs over the samples"
-    causes = frozenset({"operation", "place"})
+    causes = frozenset({"operation", "place", "repeat"})
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         if event.model not in self._several:
@@ -80,6 +83,20 @@ class BatchChangesOutput(SamplesMixed):
                 related=related,
                 cost=f"on a copy of `{name}`, equal samples of one batch got different results",
                 help="read the table along the sequence: with the batch first, that is the second dimension",
+                unit="checks",
+                key=(event.site, event.kind),
+            )
+            return
+        if event.cause == "repeat":
+            times = event.after[0] // event.samples
+            self.report(
+                event.site,
+                f"`{event.kind}` in `{name}` repeats the samples of a batch in another order than the rows beside them",
+                run=run,
+                label=f"has all {event.samples} samples {times} times, one after another",
+                related=related,
+                cost="on a copy, the result for a sample changed with the other samples of its batch",
+                help=f"keep the rows of a sample together: `repeat_interleave({times}, dim=0)`",
                 unit="checks",
                 key=(event.site, event.kind),
             )

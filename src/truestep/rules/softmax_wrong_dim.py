@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from truestep.events import (
+    AttentionRead,
     Event,
     LossComputed,
     OverlapRead,
@@ -16,11 +17,13 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models import layers
+from truestep.rules._syntax.models import attention, layers
 from truestep.syntax import Program, Suspicion
 
 _OF_CLASSES = ("nll_loss", "cross_entropy")
 _LEAST_READS = 3
+_LEAST_LOOKS = 2
+_OVER = {"queries": "the queries", "heads": "another dimension, such as that of the heads", "one": "one number"}
 
 
 class SoftmaxWrongDim(Rule):
@@ -86,7 +89,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, ProbabilitiesRead, ResultCompared, SamplesCompared)
+    watches = (AttentionRead, LossComputed, OverlapRead, PartnersScored, ProbabilitiesRead, ResultCompared, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -104,6 +107,8 @@ class SoftmaxWrongDim(Rule):
         """Line of contrastive scores to the sampled steps with vectors normalised over the samples; -1 after others."""
         self._crossed: dict[Site | None, int] = {}
         """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
+        self._attention: dict[Site | None, int] = {}
+        """Line of a backward pass to the attention read there with a softmax of another dimension; -1 after others."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
         self._classes: set[int] = set()
@@ -121,6 +126,8 @@ class SoftmaxWrongDim(Rule):
             self._overlaps(event, run)
         if isinstance(event, ProbabilitiesRead) and event.over and self.seen_before((event.site, event.kind), run):
             self._unlike(event, run)
+        if isinstance(event, AttentionRead):
+            self._of_attention(event, run)
         if isinstance(event, ResultCompared) and event.how == "shares":
             self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
@@ -201,6 +208,33 @@ class SoftmaxWrongDim(Rule):
             unit="sampled losses",
             key=("unlike", event.site),
         )
+
+    def _of_attention(self, event: AttentionRead, run: Progress) -> None:
+        before = self._attention.get(event.site, 0)
+        wrong = event.over != "keys" and before >= 0
+        self._attention[event.site] = count = before + 1 if wrong else -1
+        key = "attention", event.site
+        if count < 0:
+            self.withdraw(key)
+        if count < _LEAST_LOOKS:
+            return
+        calls = list(attention.softmaxes_over(event.files, event.dim))
+        site = calls[0] if len(calls) == 1 else None
+        draft = self.report(
+            site or event.site,
+            f"the softmax of attention runs over {_OVER[event.over]}, and the values are summed over the keys",
+            run=run,
+            label=f"weights of shape {event.shape}, over dimension {event.dim}",
+            related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
+            cost="the weights of a query do not sum to one, and depend on the other queries"
+            if event.over != "one"
+            else "all weights are 1",
+            help="pass the dimension of the keys to the softmax, `dim=-1` for scores of shape (..., queries, keys)",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=key,
+        )
+        draft.count = draft.total = count
 
     def _of_evaluation(self, event: ResultCompared, run: Progress) -> None:
         if event.predicted[-1] not in self._classes:

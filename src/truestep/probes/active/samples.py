@@ -13,6 +13,7 @@ from typing import Any
 
 from truestep.events import Site
 from truestep.probes.active.over_samples import ByPlace, OverSamples, mixing
+from truestep.probes.active.repeats import Repeats, crossed
 from truestep.probes.active.trial import Trial
 from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
@@ -45,7 +46,7 @@ class Mixing:
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first", "view", "softmax", "operation" or "place"; empty if the cause is unknown."""
+    """"batch_first", "view", "softmax", "operation", "repeat" or "place"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -99,6 +100,8 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         trial.run(_SEED, alike, mode=record.mode())
         name, site = mixing(one, record.taken())
         found = Mixing(cause="operation" if name else "", kind=name, site=site)
+    if mixed and not found.cause:
+        found = _repeated(trial, alike, samples, at)
     if mixed and found.cause == "view":
         with watcher:
             found = replace(found, behind=_behind(trial, alike, watcher, first, found, plain))
@@ -127,6 +130,16 @@ def _behind(
     mixed = found.cause == "softmax" and other.shape == plain.shape
     at = len(plain) // 2
     return replace(found, mixed=True) if mixed and differ(plain[at], other[at], plain) else None
+
+
+def _repeated(trial: Trial, alike: Call, samples: int, at: int) -> Mixing:
+    """Return the operation that repeats samples in another order than the rows that they are joined with."""
+    record = Repeats(trial.scene, samples, at)
+    trial.run(_SEED, mode=record.mode())
+    one = record.taken()
+    trial.run(_SEED, alike, mode=record.mode())
+    name, site, times = crossed(one, record.taken())
+    return Mixing(cause="repeat" if name else "", kind=name, site=site, shapes=((samples,), (samples * times,)))
 
 
 def _placed(trial: Trial, alike: Call, other: Any, plain: Any) -> Mixing:

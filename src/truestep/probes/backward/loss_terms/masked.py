@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from truestep.events import MaskedScoresRead, Site
+from truestep.probes.backward.chained_layers import DROPOUT
 from truestep.probes.backward.loss_terms.mask_forms import (
     EXP,
     FORMS,
@@ -57,7 +58,7 @@ class _Mask(NamedTuple):
     form: str
 
 
-class _Softmax(NamedTuple):
+class Softmax(NamedTuple):
     """A softmax of a tape, with the operations that use values, by the operation that made these."""
 
     node: Any
@@ -91,7 +92,7 @@ class MaskedScores:
             return
         self._reads[site] = number + 1
         met = self._met.setdefault(site, set())
-        found = [read for one in _softmaxes(root) if (read := self._read(one, met)) is not None]
+        found = [read for one in softmaxes(root) if (read := self._read(one, met)) is not None]
         if found:
             most = max(found, key=lambda read: (read.chosen and read.share > _LITTLE, read.share))
             self.scene.emit(
@@ -105,7 +106,7 @@ class MaskedScores:
                 )
             )
 
-    def _read(self, one: _Softmax, met: set[tuple[int, ...]]) -> _Read | None:
+    def _read(self, one: Softmax, met: set[tuple[int, ...]]) -> _Read | None:
         """Return the weight that a softmax gives to masked positions."""
         torch, node = self.scene.torch, one.node
         log = str(node.name()) == _LOG_SOFTMAX
@@ -114,7 +115,7 @@ class MaskedScores:
         if mask is None or not has_values(shares) or mask.masked.shape != shares.shape:
             return None
         with torch.no_grad():
-            if any(is_zero_behind(torch, user, at, mask.masked, path, log=log) for user, at, path in _uses(one)):
+            if any(is_zero_behind(torch, user, at, mask.masked, path, log=log) for user, at, path in uses(one)):
                 return None
             along = signed(int(node._saved_dim)) % max(1, shares.dim())
             shares, masked = _few(shares.detach(), along), _few(mask.masked, along)
@@ -157,7 +158,7 @@ class MaskedScores:
         return None
 
 
-def _softmaxes(root: Any) -> Iterator[_Softmax]:
+def softmaxes(root: Any) -> Iterator[Softmax]:
     """Yield the softmaxes of a tape with a gradient, nearest first."""
     queue, seen = deque([root]), {root}
     users: dict[Any, list[tuple[Any, int]]] = {}
@@ -167,17 +168,17 @@ def _softmaxes(root: Any) -> Iterator[_Softmax]:
             if following is None:
                 continue
             name = following.name()
-            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER:
+            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER or is_dropout(following):
                 users.setdefault(following, []).append((node, at))
             if following not in seen:
                 seen.add(following)
                 queue.append(following)
-    softmaxes = (node for node in users if node.name() in (_SOFTMAX, _LOG_SOFTMAX))
-    for _, node in zip(range(_MOST_SOFTMAXES), softmaxes, strict=False):
-        yield _Softmax(node, users)
+    nodes = (node for node in users if node.name() in (_SOFTMAX, _LOG_SOFTMAX))
+    for _, node in zip(range(_MOST_SOFTMAXES), nodes, strict=False):
+        yield Softmax(node, users)
 
 
-def _uses(one: _Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
+def uses(one: Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
     """Yield the operations that use the weights of a softmax, each with its input, and the path from the softmax."""
     queue: deque[tuple[Any, tuple[Any, ...]]] = deque([(one.node, ())])
     for _ in range(1 << _MOST_BETWEEN):
@@ -187,8 +188,14 @@ def _uses(one: _Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
         for user, at in one.users.get(node, ()):
             yield user, at, path
             name = str(user.name())
-            if (name in VIEWS or (name in _AFTER and at == 0)) and len(path) < _MOST_BETWEEN:
+            if (name in VIEWS or (name in _AFTER and at == 0) or is_dropout(user)) and len(path) < _MOST_BETWEEN:
                 queue.append((user, (*path, user)))
+
+
+def is_dropout(node: Any) -> bool:
+    """Return True for the operation of a dropout, which is a product on some devices."""
+    name = node.name()
+    return name == "NativeDropoutBackward0" or (name == PRODUCT and DROPOUT in node.metadata)
 
 
 def _few(values: Any, along: int) -> Any:
