@@ -88,6 +88,7 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
+    EdgesRead,
     AxesRead,
     BatchStatisticsTaken,
     FirstNormRead,
@@ -228,6 +229,7 @@ __all__ = [
     "DivergenceRead",
     "DrawsCompared",
     "DrawsRepeated",
+    "EdgesRead",
     "EmbeddingEvaluated",
     "EmbeddingRead",
     "EvaluationLossRead",

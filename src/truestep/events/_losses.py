@@ -269,6 +269,8 @@ class MaskedScoresRead(Event):
     """Whether it is a log-softmax."""
     at_random: bool = False
     """Whether the positions of the mask look independent of each other, as those of a dropout, and are new."""
+    queries: bool = False
+    """Whether the mask covers all scores of some queries, and no keys: the share is that of the positions of these."""
     files: tuple[str, ...] = ()
     """Files of the program, if the share is not 0."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from truestep.events import CheckSkipped, ModelCalled, SamplesCompared
+from truestep.events import CheckSkipped, EdgesRead, Event, ModelCalled, SamplesCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._mixing import SamplesMixed
 from truestep.rules._rule import Progress
+
+_LEAST_BATCHES = 2
 
 
 class BatchChangesOutput(SamplesMixed):
@@ -22,7 +24,8 @@ class BatchChangesOutput(SamplesMixed):
     operation adds to each sample the row of a parameter or buffer at its place, such as an encoding of positions.
 
     Also reports samples that are repeated one after another, as by ``x.repeat(3, 1)``, and joined with rows in which
-    those of a sample lie next to each other, or viewed as such rows.
+    those of a sample lie next to each other, or viewed as such rows; and edges of a batch of graphs that keep the
+    numbers of the nodes in each graph: with the graph of each node beside them, they all join nodes of the first ones.
 
     Why it matters
     --------------
@@ -62,11 +65,40 @@ class BatchChangesOutput(SamplesMixed):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.MEDIUM
-    watches = (SamplesCompared, CheckSkipped, ModelCalled)
+    watches = (SamplesCompared, CheckSkipped, EdgesRead, ModelCalled)
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no operation runs over the samples"
     causes = frozenset({"operation", "place", "repeat"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._edges: dict[int, int] = {}
+        """Model to its batches with edges of the first graphs only; -1 after others."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, EdgesRead):
+            self._of_graphs(event, run)
+        super().observe(event, run)
+
+    def _of_graphs(self, event: EdgesRead, run: Progress) -> None:
+        before = self._edges.get(event.model, 0)
+        self._edges[event.model] = count = before + 1 if event.without and before >= 0 else -1
+        if count < 0:
+            self.withdraw(("edges", event.model))
+        if count < _LEAST_BATCHES:
+            return
+        draft = self.report(
+            event.site,
+            f"the edges of {event.graphs} graphs in a batch all join nodes of the first ones",
+            run=run,
+            label=f"the last {event.without} of {event.nodes} nodes have no edge",
+            cost=f"`{run.model_name(event.model)}` joins the first nodes of a batch by the edges of all graphs",
+            help="add the number of nodes before a graph to its edges: `edges + offset`",
+            unit="batches",
+            key=("edges", event.model),
+        )
+        draft.count = draft.total = count
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         if event.model not in self._several:

@@ -86,8 +86,10 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     if not bool(torch.isfinite(plain).all() and torch.isfinite(other).all()):
         raise Refused("its result is not finite")
     found = _cause(first, second)
-    # A view that scrambles samples is a mistake also where it has little influence, as in the first steps.
-    mixed = differ(plain[at], other[at], plain) or (found.cause == "view" and not torch.equal(plain[at], other[at]))
+    # A view that scrambles samples is a mistake also where it has little influence, as in the first steps; so is a
+    # softmax over them.
+    little = found.cause in ("view", "softmax") and not torch.equal(plain[at], other[at])
+    mixed = little or differ(plain[at], other[at], plain)
     mixed = mixed or any(
         one.shape == three.shape and _are_equal(torch, one, two) and differ(one[at], three[at], one)
         for one, two, three in zip(parts, again, others, strict=False)

@@ -42,6 +42,7 @@ _MOST_READS = 3
 _MOST_LINES = 32
 _MOST_BETWEEN = 8
 _MOST_VALUES = 1 << 20
+_LEAST_RANK = 3
 _LITTLE = 0.01
 _LEAST_MASKED = 1.5
 """Masked positions of a row with some, on average; single ones are the diagonal of a table of pairs, or special
@@ -74,6 +75,8 @@ class _Read(NamedTuple):
     """Mean weight of the masked positions of a row."""
     form: str
     log: bool
+    queries: bool = False
+    """Whether the mask covers queries, all scores of each, and no keys."""
 
 
 class MaskedScores:
@@ -101,6 +104,7 @@ class MaskedScores:
                     share=most.share,
                     form=most.form,
                     log=most.log,
+                    queries=most.queries,
                     at_random=not most.chosen,
                     files=tuple(self.scene.sites.own_files()) if most.share else (),
                 )
@@ -120,6 +124,11 @@ class MaskedScores:
             along = signed(int(node._saved_dim)) % max(1, shares.dim())
             shares, masked = _few(shares.detach(), along), _few(mask.masked, along)
             shares = shares.exp() if log else shares
+            whole = _of_queries(shares, masked, along)
+            if whole > 0 and not log:
+                keys = mask.masked.transpose(-1, -2)
+                covered = any(is_zero_behind(torch, user, at, keys, path, log=log) for user, at, path in uses(one))
+                return None if covered else _Read(True, whole, mask.form, log, queries=True)
             rows = masked.any(along) & ~masked.all(along)
             if not bool(rows.any()) or float(masked.sum(along)[rows].float().mean()) < _LEAST_MASKED:
                 return None
@@ -190,6 +199,26 @@ def uses(one: Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
             name = str(user.name())
             if (name in VIEWS or (name in _AFTER and at == 0) or is_dropout(user)) and len(path) < _MOST_BETWEEN:
                 queue.append((user, (*path, user)))
+
+
+def _of_queries(shares: Any, masked: Any, along: int) -> float:
+    """Return the weight that other queries give to the positions of masked ones, if the mask covers no keys; else 0.
+
+    Args:
+        shares: weights of attention between the positions of one sequence, (..., positions, positions).
+        masked: the masked ones.
+        along: dimension of the keys, the last one.
+    """
+    if along != shares.dim() - 1 or shares.dim() < _LEAST_RANK or shares.shape[-1] != shares.shape[-2]:
+        return 0.0
+    rows = masked[..., 0]
+    if not bool(rows.any()) or bool((masked != rows.unsqueeze(-1)).any()):
+        return 0.0
+    some = rows.any(-1) & ~rows.all(-1)
+    others = ~rows & some.unsqueeze(-1)
+    if not bool(others.any()) or not bool((shares[others] > 0).all()):
+        return 0.0  # another mask covers keys
+    return float((shares * rows.unsqueeze(-2)).sum(-1)[others].mean())
 
 
 def is_dropout(node: Any) -> bool:

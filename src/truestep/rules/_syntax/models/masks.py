@@ -52,6 +52,14 @@ def masked_scores_in_softmax(program: Program) -> Iterator[Suspicion]:
         )
 
 
+def masks_of_rows(program: Program) -> Iterator[ast.Call]:
+    """Yield the calls that mask whole rows of the last dimension."""
+    for call in program.method("masked_fill", "masked_fill_"):
+        given = call.argument(0, "mask")
+        if given is not None and _ROWS.search(ast.unparse(given)):
+            yield call.node
+
+
 def _softmaxes(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the calls of a softmax, each with the expression of its scores."""
     for call in program.named(*_FUNCTIONS):
