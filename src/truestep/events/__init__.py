@@ -88,9 +88,9 @@ from truestep.events._files import (
     WeightsKept,
 )
 from truestep.events._forward import (
-    EdgesRead,
     AxesRead,
     BatchStatisticsTaken,
+    EdgesRead,
     FirstNormRead,
     FirstStatisticsUsed,
     ForwardCalledDirectly,
@@ -110,7 +110,6 @@ from truestep.events._forward import (
     UnregisteredModuleCalled,
 )
 from truestep.events._losses import (
-    AttentionRead,
     ClassesTrained,
     DivergenceRead,
     LabelsCounted,
@@ -123,6 +122,7 @@ from truestep.events._losses import (
     PartnersScored,
     ProbabilitiesRead,
     ResultPushed,
+    SoftmaxRead,
     SquashedTwice,
     TargetsMatched,
     TargetsTrained,
@@ -206,7 +206,6 @@ __all__ = [
     "AdvantageFollowed",
     "AnomalyModeSeen",
     "ArgumentsCompared",
-    "AttentionRead",
     "AverageMeasured",
     "AverageOfItself",
     "AxesRead",
@@ -347,6 +346,7 @@ __all__ = [
     "Shuffled",
     "SimilaritiesRead",
     "Site",
+    "SoftmaxRead",
     "SquashedTwice",
     "StateLoaded",
     "StateTaken",

@@ -276,20 +276,22 @@ class MaskedScoresRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AttentionRead(Event):
-    """At a sampled backward, in the first ones of a line: self-attention by hand is on the tape of the loss."""
+class SoftmaxRead(Event):
+    """At a sampled backward, in the first ones of a line: the use of a softmax on the tape shows its dimension."""
 
     absent: ClassVar[str] = "no self-attention by hand"
     site: Site | None = None
+    use: str = "attention"
+    """"attention" (the weights of self-attention by hand), or "labels" (a label picks a value of each row)."""
     over: str = "keys"
-    """What the softmax of its weights runs over: "keys", over which the values are summed, "queries", "heads", or "one"
-    number."""
+    """What the softmax of attention runs over: "keys", over which the values are summed, "queries", "heads", or "one"
+    number. Of labels: "classes" or "samples"."""
     shape: tuple[int, ...] = ()
-    """That of the weights."""
+    """That of its result."""
     dim: int = -1
-    """Dimension of the softmax, as the program passed it."""
+    """Its dimension, as the program passed it."""
     files: tuple[str, ...] = ()
-    """Files of the program, if the softmax runs over another dimension than the keys."""
+    """Files of the program, if it runs over another dimension."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

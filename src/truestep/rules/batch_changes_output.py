@@ -50,9 +50,9 @@ class BatchChangesOutput(SamplesMixed):
     Known false alarms
     ------------------
     A statistic over the batch on purpose, such as the spread that a discriminator gets to see whether samples vary, if
-    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts),
-    all pairs of samples, batch normalisation, standard deviations, batches that are the whole data set, and models trained in the order of a time
-    series.
+    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts), all
+    pairs of the samples of a batch, batch normalisation, standard deviations, batches that are the whole data set,
+    models trained in the order of a time series, and graphs of one batch without their numbers beside the edges.
 
     References
     ----------
@@ -128,7 +128,7 @@ class BatchChangesOutput(SamplesMixed):
                 label=f"has all {event.samples} samples {times} times, one after another",
                 related=related,
                 cost="on a copy, the result for a sample changed with the other samples of its batch",
-                help=f"keep the rows of a sample together: `repeat_interleave({times}, dim=0)`",
+                help=f"keep the rows of a sample together, as `repeat_interleave({times}, dim=0)` does",
                 unit="checks",
                 key=(event.site, event.kind),
             )

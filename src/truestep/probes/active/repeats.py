@@ -18,10 +18,12 @@ _EQUAL = 1e-4
 _JOINING = frozenset({
     "add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "__rsub__", "mul", "__mul__", "__rmul__",
     "mul_", "div", "__truediv__", "cat", "concat", "concatenate", "hstack", "cosine_similarity", "bmm", "matmul",
-    "__matmul__", "einsum", "bilinear", "stack",
+    "__matmul__", "einsum", "bilinear", "stack", "masked_fill", "masked_fill_", "where", "baddbmm", "addcmul", "lerp",
 })  # fmt: skip
 _VIEWS = frozenset({"view", "reshape", "unflatten"})
 _LEAST = 2
+_OF_A_MASK = 1e4
+"""Least size of a value that a mask fills in."""
 
 
 class _Rows(NamedTuple):
@@ -142,5 +144,6 @@ def _equal(one: Any, two: Any) -> bool:
         return False
     if not bool((one != two).any()):
         return True
-    one, two = one.double(), two.double()
-    return bool(((one - two).abs().max() <= _EQUAL * one.abs().max()).item())
+    one, two = one.double().nan_to_num(), two.double().nan_to_num()
+    size = one.abs()[one.abs() < _OF_A_MASK]
+    return bool(((one - two).abs().max() <= _EQUAL * (size.max() if size.numel() else 1.0)).item())

@@ -1,4 +1,4 @@
-"""Softmaxes of self-attention by hand, and the dimension that the product with the values sums over.
+"""Softmaxes with a use that shows their dimension: weights of self-attention by hand, and scores that labels pick from.
 
 The weights of a query are those of all keys, and sum to one. The tape has the dimension of the softmax, and the product
 of matrices behind it, which sums over the last dimension of its first factor. Where a number stands that is the same
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from truestep.events import AttentionRead, Site
+from truestep.events import Site, SoftmaxRead
 from truestep.probes.backward.loss_terms.mask_forms import VIEWS, carried, signed
 from truestep.probes.backward.loss_terms.masked import Softmax, is_dropout, softmaxes, uses
 from truestep.probes.backward.origin import shape_of
@@ -48,11 +48,15 @@ class WeightedSums:
         if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
             return
         self._reads[site] = number + 1
-        found = [read for one in softmaxes(root) if (read := self._read(one, site)) is not None]
+        all_of_loss = list(softmaxes(root))
+        found = [read for one in all_of_loss if (read := self._read(one, site)) is not None]
         if found:
             self.scene.emit(next((one for one in found if one.over != "keys"), found[0]))
+        picked = [read for one in all_of_loss if (read := self._picked(one, site)) is not None]
+        if picked:
+            self.scene.emit(next((one for one in picked if one.over == "samples"), picked[0]))
 
-    def _read(self, one: Softmax, site: Site | None) -> AttentionRead | None:
+    def _read(self, one: Softmax, site: Site | None) -> SoftmaxRead | None:
         """Return the dimensions of a softmax and of the sum behind it, if its scores compare positions of one input."""
         node, torch = one.node, self.scene.torch
         shape = shape_of(node)
@@ -77,7 +81,47 @@ class WeightedSums:
             return None
         over = overs.pop() or ""
         files = tuple(self.scene.sites.own_files()) if over != "keys" else ()
-        return AttentionRead(site=site, over=over, shape=shape, dim=dim, files=files)
+        return SoftmaxRead(site=site, over=over, shape=shape, dim=dim, files=files)
+
+    def _picked(self, one: Softmax, site: Site | None) -> SoftmaxRead | None:
+        """Return the dimension of a softmax from which labels pick one value for each row; None for other uses."""
+        node, shape = one.node, shape_of(one.node)
+        if len(shape) != _LEAST_RANK or shape[0] == shape[1] or min(shape) < _LEAST_RANK:
+            return None
+        users = [user for user, _ in one.users.get(node, ())]
+        if not users or not all(_picks_of_rows(self.scene.torch, user, shape[0]) for user in users):
+            return None
+        dim = signed(int(node._saved_dim))
+        over = "classes" if dim % len(shape) else "samples"
+        files = tuple(self.scene.sites.own_files()) if over == "samples" else ()
+        return SoftmaxRead(site=site, use="labels", over=over, shape=shape, dim=dim, files=files)
+
+
+def _picks_of_rows(torch: Any, node: Any, rows: int) -> bool:
+    """Return True for an operation that takes one value of each row, each at another place."""
+    name = str(node.name())
+    if name == "GatherBackward0":
+        index = saved(node, "index")
+        if (
+            type(index) is not torch.Tensor
+            or tuple(index.shape) != (rows, 1)
+            or signed(int(node._saved_dim)) not in (1, -1)
+        ):
+            return False
+        labels = index[:, 0]
+    elif name == "IndexBackward0":
+        indices = saved(node, "indices")
+        if not isinstance(indices, tuple | list) or len(indices) != _LEAST_RANK:
+            return False
+        first, labels = indices
+        whole = [one for one in indices if type(one) is torch.Tensor and one.dtype is torch.int64 and one.dim() == 1]
+        if len(whole) != _LEAST_RANK or first.numel() != rows or labels.numel() != rows:
+            return False
+        if not torch.equal(first, torch.arange(rows, device=first.device)):
+            return False
+    else:
+        return False
+    return bool((labels != labels[0]).any())
 
 
 def _over(torch: Any, shape: tuple[int, ...], dim: int, at: int, path: tuple[Any, ...]) -> str | None:

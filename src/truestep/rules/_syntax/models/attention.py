@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from truestep.events import Site
 from truestep.rules._formulas import program_of, site_of
 
-_NAMES = ("softmax", "Softmax")
-_POSITION = {"softmax": 1, "Softmax": 0}
+_NAMES = ("softmax", "log_softmax", "Softmax", "LogSoftmax")
+_METHODS = ("softmax", "log_softmax")
 
 
 def softmaxes_over(files: Iterable[str], dim: int) -> Iterator[Site]:
@@ -30,8 +30,8 @@ def _dimension(call: ast.Call) -> int | None:
     if name not in _NAMES:
         return None
     given = [one.value for one in call.keywords if one.arg == "dim"]
-    at = _POSITION[name]
-    if name == "softmax" and isinstance(function, ast.Attribute) and not _is_module(function.value):
+    at = int(name in _METHODS)
+    if name in _METHODS and isinstance(function, ast.Attribute) and not _is_module(function.value):
         at = 0  # a method of the scores
     given += call.args[at : at + 1]
     try:
