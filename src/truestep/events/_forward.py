@@ -204,10 +204,8 @@ class EdgesRead(Event):
     nodes: int = 0
     edges: int = 0
     without: int = 0
-    """Number of nodes behind those of all edges, if none of these is behind as many nodes as the largest graph has; 0
-    if the edges join nodes of other graphs as well."""
-    across: bool = False
-    """Whether an edge joins two graphs."""
+    """Number of nodes behind those of all edges, if these are among as many nodes as the largest graph has; 0 if the
+    edges join nodes of other graphs as well, and if they are few."""
     site: Site | None = None
 
 

@@ -50,15 +50,14 @@ class Graphs:
                         continue
                     self._left[model] = left - 1
                     last, largest = int(pairs.max()), int(sizes.max())
-                    across = bool((graphs[pairs[0]] != graphs[pairs[1]]).any())
+                    first = last < largest and _PAIR * largest <= nodes <= _PAIR * pairs.shape[1]
                 self._scene.tell(
                     EdgesRead,
                     model=model,
                     graphs=sizes.numel(),
                     nodes=nodes,
                     edges=pairs.shape[1],
-                    without=nodes - 1 - last if last < largest and _PAIR * largest <= nodes else 0,
-                    across=across,
+                    without=nodes - 1 - last if first else 0,
                     site=site,
                 )
                 return
