@@ -43,6 +43,7 @@ _MOST_LINES = 32
 _MOST_BETWEEN = 8
 _MOST_VALUES = 1 << 20
 _LEAST_RANK = 3
+_FEW_VALUES = 4096
 _LITTLE = 0.01
 _LEAST_MASKED = 1.5
 """Masked positions of a row with some, on average; single ones are the diagonal of a table of pairs, or special
@@ -177,7 +178,7 @@ def softmaxes(root: Any) -> Iterator[Softmax]:
             if following is None:
                 continue
             name = following.name()
-            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER or is_dropout(following):
+            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER or name == PRODUCT:
                 users.setdefault(following, []).append((node, at))
             if following not in seen:
                 seen.add(following)
@@ -222,9 +223,18 @@ def _of_queries(shares: Any, masked: Any, along: int) -> float:
 
 
 def is_dropout(node: Any) -> bool:
-    """Return True for the operation of a dropout, which is a product on some devices."""
+    """Return True for the operation of a dropout: on the CPU, a product with zeros and one number above one."""
     name = node.name()
-    return name == "NativeDropoutBackward0" or (name == PRODUCT and DROPOUT in node.metadata)
+    if name != PRODUCT:
+        return bool(name == "NativeDropoutBackward0")
+    if DROPOUT in node.metadata:
+        return True
+    factor = saved(node, "other") if len(node.next_functions) > 1 and node.next_functions[1][0] is None else None
+    if factor is None or not factor.dim() or not has_values(factor):
+        return False
+    few = factor.reshape(-1)[:_FEW_VALUES]
+    kept = few[few != 0]
+    return bool(kept.numel() and kept[0] > 1 and (kept == kept[0]).all())
 
 
 def _few(values: Any, along: int) -> Any:
