@@ -1,4 +1,4 @@
-"""Attention that is written by hand, on the tape of a loss.
+"""Softmaxes with a use that shows their dimension, on the tape of a loss.
 
-weighted_sums: the dimension of the softmax, and that of the sum of the values
+weighted_sums: the weights of self-attention by hand, and scores that labels pick from
 """
