@@ -172,6 +172,11 @@ def whole_rows(scores: Tensor) -> Tensor:
     return scores.masked_fill(PADDING[:, :, None], 0.0).softmax(-1)
 
 
+def gated_rows(scores: Tensor) -> Tensor:
+    keys = scores.masked_fill(PADDING[:, None], -INFINITY)
+    return keys.masked_fill(PADDING[:, :, None], 0.0).softmax(-1)
+
+
 def after_infinity(scores: Tensor) -> Tensor:
     filled = scores.masked_fill(LATER, -INFINITY)
     return filled.masked_fill(LATER.all(-1, keepdim=True), 0.0).softmax(-1)
@@ -285,7 +290,7 @@ def band_of_a_product(scores: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     "form",
     [
-        renormalised, masked_behind, whole_rows, after_infinity, no_numbers, limited, diagonal, added, gated, cleared,
+        renormalised, masked_behind, after_infinity, gated_rows, no_numbers, limited, diagonal, added, gated, cleared,
         with_a_small_number, divided_before, turned_back, by_a_sum, of_quotients, of_quotients_turned, exponentials,
         learned, pruned, copies, high, high_assigned, low, band, band_of_a_product,
     ],
@@ -352,3 +357,11 @@ def equal_tokens(step: int, fill: float) -> float:
 def test_small_scores_of_equal_tokens_do_not_look_like_a_limit(step: int) -> None:
     assert equal_tokens(step, 1e-9) > 0.2
     assert equal_tokens(step, -1e9) == 0
+
+
+def test_a_mask_of_queries_leaves_out_no_keys() -> None:
+    first, second = read(whole_rows)
+    assert first.queries
+    assert second.queries
+    assert 0.1 < first.share < 0.9
+    assert not read(masked)[0].queries

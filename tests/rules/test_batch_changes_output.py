@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LoaderMet, ModelCalled, ModelMet, SamplesCompared, Site
+from truestep.events import EdgesRead, LoaderMet, ModelCalled, ModelMet, SamplesCompared, Site
 from truestep.findings import Confidence
 from truestep.rules.batch_changes_output import BatchChangesOutput
 from truestep.testing import judge
@@ -51,3 +51,29 @@ def test_another_outcome_is_quiet(compared):
 def test_a_batch_that_is_the_whole_data_set_is_quiet():
     whole = [ModelCalled(model=1, site=CALL), *[ModelCalled(model=1, site=CALL, same_input=True)] * 5]
     assert judge(BatchChangesOutput, [*MET, *whole, mixed()]) == []
+
+
+def test_samples_are_repeated_in_another_order():
+    compared = SamplesCompared(
+        model=1, samples=32, mixed=True, cause="repeat", kind="repeat", before=(32,), after=(96,), site=LINE
+    )
+    (finding,) = judge(BatchChangesOutput, [*MET, *TRAINED, compared])
+    assert finding.message == (
+        "`repeat` in `net` repeats the samples of a batch in another order than the rows beside them"
+    )
+    assert "`repeat_interleave(3, dim=0)`" in finding.help
+    assert finding.primary.site == LINE
+
+
+WITHOUT = EdgesRead(model=1, graphs=16, nodes=90, edges=160, without=80, site=CALL)
+
+
+def test_edges_of_the_first_graphs_only_are_found_in_two_batches():
+    (finding,) = judge(BatchChangesOutput, [*MET, WITHOUT, WITHOUT])
+    assert finding.message == "the edges of 16 graphs in a batch all join nodes of the first ones"
+    assert (finding.primary.site, finding.seen.count) == (CALL, 2)
+
+
+@pytest.mark.parametrize("others", [[], [EdgesRead(model=1, graphs=16, nodes=90, edges=160, site=CALL)] * 2])
+def test_edges_of_one_batch_or_of_all_graphs_are_quiet(others):
+    assert judge(BatchChangesOutput, [*MET, WITHOUT, *others]) == []

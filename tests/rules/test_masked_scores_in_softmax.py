@@ -65,3 +65,21 @@ def test_weights_of_almost_zero_are_clear():
     assert rule.verdict(progress).reason == MaskedScoresRead.absent
     progress.note(MaskedScoresRead(site=LINE))
     assert rule.verdict(progress).outcome is Outcome.CLEAR
+
+
+def test_a_mask_of_queries_is_found_at_two_losses():
+    (finding,) = judge(MaskedScoresInSoftmax, run(0.3, 0.35, queries=True))
+    assert finding.message == (
+        "a mask of attention covers queries, and the softmax gives 35% of its weight to these positions"
+    )
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.MEDIUM)
+    assert judge(MaskedScoresInSoftmax, run(0.3, queries=True)) == []
+
+
+def test_the_only_mask_of_whole_rows_is_named(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(
+        MODEL.replace("mask == 0, 0.0", "mask[:, :, None], -1e9") + "        x.masked_fill(mask[:, None], 0)\n"
+    )
+    (finding,) = judge(MaskedScoresInSoftmax, run(0.3, 0.3, queries=True, files=(str(path),)))
+    assert finding.primary.site.line == 7

@@ -9,6 +9,7 @@ from truestep.events import (
     ResultCompared,
     SamplesCompared,
     Site,
+    SoftmaxRead,
 )
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
@@ -145,3 +146,25 @@ def test_a_softmax_over_the_samples_of_an_evaluation_is_found():
 def test_a_softmax_of_another_number_of_scores_than_classes_is_quiet():
     assert judge(SoftmaxWrongDim, [loss(kind="cross_entropy", classes=5), STEP, SHARES]) == []
     assert judge(SoftmaxWrongDim, [loss(kind="mse_loss", rank=2, target_rank=2), STEP, SHARES]) == []
+
+
+def use(over, kind="attention"):
+    shape = (50, 4) if kind == "labels" else (32, 4, 9, 9)
+    return SoftmaxRead(site=LINE, use=kind, over=over, shape=shape, dim=0 if kind == "labels" else 1)
+
+
+@pytest.mark.parametrize(("over", "words"), [("queries", "over the queries"), ("heads", "that of the heads")])
+def test_a_softmax_of_attention_over_other_dimensions_is_found_at_two_losses(over, words):
+    assert judge(SoftmaxWrongDim, [use(over), STEP]) == []
+    (finding,) = judge(SoftmaxWrongDim, [use(over), STEP, use(over), STEP])
+    assert words in finding.message
+    assert (finding.confidence, finding.seen.count) == (Confidence.MEDIUM, 2)
+
+
+def test_labels_that_pick_from_a_softmax_over_samples_are_found():
+    (finding,) = judge(SoftmaxWrongDim, [use("samples", "labels"), STEP] * 3)
+    assert finding.message == "the softmax from which labels pick runs over the 50 samples of a batch"
+
+
+def test_a_right_softmax_of_attention_clears_the_line():
+    assert judge(SoftmaxWrongDim, [use("queries"), STEP] * 2 + [use("keys"), STEP]) == []

@@ -31,8 +31,9 @@ class SamplesCompared(Event):
     """Whether the result for the remaining sample depends on the others, or on its place among them."""
     cause: str = ""
     """"batch_first" (a layer processes the samples as a sequence), "view" (a view scrambles them, or the dimensions of
-    each), "softmax" (a normalisation runs over them), "operation" (another one does), "place" (each sample gets the row
-    of a table at its place), or empty if the cause is unknown."""
+    each), "softmax" (a normalisation runs over them), "operation" (another one does), "repeat" (their
+    repeated rows are joined with rows in another order), "place" (each sample gets the row of a table at its place), or
+    empty if the cause is unknown."""
     kind: str = ""
     """Kind of that layer, such as "LSTM"; "view" or "reshape"; name of the operation, such as "mean", or table."""
     before: tuple[int, ...] = ()

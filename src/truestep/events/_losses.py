@@ -269,8 +269,29 @@ class MaskedScoresRead(Event):
     """Whether it is a log-softmax."""
     at_random: bool = False
     """Whether the positions of the mask look independent of each other, as those of a dropout, and are new."""
+    queries: bool = False
+    """Whether the mask covers all scores of some queries, and no keys: the share is that of the positions of these."""
     files: tuple[str, ...] = ()
     """Files of the program, if the share is not 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SoftmaxRead(Event):
+    """At a sampled backward, in the first ones of a line: the use of a softmax on the tape shows its dimension."""
+
+    absent: ClassVar[str] = "no self-attention by hand"
+    site: Site | None = None
+    use: str = "attention"
+    """"attention" (the weights of self-attention by hand), or "labels" (a label picks a value of each row)."""
+    over: str = "keys"
+    """What the softmax of attention runs over: "keys", over which the values are summed, "queries", "heads", or "one"
+    number. Of labels: "classes" or "samples"."""
+    shape: tuple[int, ...] = ()
+    """That of its result."""
+    dim: int = -1
+    """Its dimension, as the program passed it."""
+    files: tuple[str, ...] = ()
+    """Files of the program, if it runs over another dimension."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from truestep.events import CheckSkipped, ModelCalled, SamplesCompared
+from truestep.events import CheckSkipped, EdgesRead, Event, ModelCalled, SamplesCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._mixing import SamplesMixed
 from truestep.rules._rule import Progress
+
+_LEAST_BATCHES = 2
 
 
 class BatchChangesOutput(SamplesMixed):
@@ -20,6 +22,10 @@ class BatchChangesOutput(SamplesMixed):
 
     Also reports a table that is read along the batch: all samples of a batch are the same, their results differ, and an
     operation adds to each sample the row of a parameter or buffer at its place, such as an encoding of positions.
+
+    Also reports samples that are repeated one after another, as by ``x.repeat(3, 1)``, and joined with rows in which
+    those of a sample lie next to each other, or viewed as such rows; and edges of a batch of graphs that keep the
+    numbers of the nodes in each graph: with the graph of each node beside them, they all join nodes of the first ones.
 
     Why it matters
     --------------
@@ -44,9 +50,9 @@ class BatchChangesOutput(SamplesMixed):
     Known false alarms
     ------------------
     A statistic over the batch on purpose, such as the spread that a discriminator gets to see whether samples vary, if
-    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts), batch
-    normalisation, standard deviations, batches that are the whole data set, and models trained in the order of a time
-    series.
+    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts), all
+    pairs of the samples of a batch, batch normalisation, standard deviations, batches that are the whole data set,
+    models trained in the order of a time series, and graphs of one batch without their numbers beside the edges.
 
     References
     ----------
@@ -59,11 +65,40 @@ class BatchChangesOutput(SamplesMixed):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.MEDIUM
-    watches = (SamplesCompared, CheckSkipped, ModelCalled)
+    watches = (SamplesCompared, CheckSkipped, EdgesRead, ModelCalled)
     needs = (SamplesCompared,)
     explains = ("loss-at-chance",)
     asks = "no operation runs over the samples"
-    causes = frozenset({"operation", "place"})
+    causes = frozenset({"operation", "place", "repeat"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._edges: dict[int, int] = {}
+        """Model to its batches with edges of the first graphs only; -1 after others."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, EdgesRead):
+            self._of_graphs(event, run)
+        super().observe(event, run)
+
+    def _of_graphs(self, event: EdgesRead, run: Progress) -> None:
+        before = self._edges.get(event.model, 0)
+        self._edges[event.model] = count = before + 1 if event.without and before >= 0 else -1
+        if count < 0:
+            self.withdraw(("edges", event.model))
+        if count < _LEAST_BATCHES:
+            return
+        draft = self.report(
+            event.site,
+            f"the edges of {event.graphs} graphs in a batch all join nodes of the first ones",
+            run=run,
+            label=f"the last {event.without} of {event.nodes} nodes have no edge",
+            cost=f"`{run.model_name(event.model)}` joins the first nodes of a batch by the edges of all graphs",
+            help="add the number of nodes before a graph to its edges: `edges + offset`",
+            unit="batches",
+            key=("edges", event.model),
+        )
+        draft.count = draft.total = count
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         if event.model not in self._several:
@@ -80,6 +115,20 @@ class BatchChangesOutput(SamplesMixed):
                 related=related,
                 cost=f"on a copy of `{name}`, equal samples of one batch got different results",
                 help="read the table along the sequence: with the batch first, that is the second dimension",
+                unit="checks",
+                key=(event.site, event.kind),
+            )
+            return
+        if event.cause == "repeat":
+            times = event.after[0] // event.samples
+            self.report(
+                event.site,
+                f"`{event.kind}` in `{name}` repeats the samples of a batch in another order than the rows beside them",
+                run=run,
+                label=f"has all {event.samples} samples {times} times, one after another",
+                related=related,
+                cost="on a copy, the result for a sample changed with the other samples of its batch",
+                help=f"keep the rows of a sample together, as `repeat_interleave({times}, dim=0)` does",
                 unit="checks",
                 key=(event.site, event.kind),
             )

@@ -13,6 +13,7 @@ from truestep.rules._syntax.models import masks
 from truestep.syntax import Program, Suspicion
 
 _LEAST_SHARE = 0.02
+_LEAST_READS = 2
 _FORMS = {"fill": "`masked_fill`", "where": "`torch.where`", "product": "a product with a mask", "put": "an assignment"}
 
 
@@ -25,6 +26,9 @@ class MaskedScoresInSoftmax(Rule):
     ``masked_fill``, ``torch.where``, an assignment to ``scores[mask]`` or a product with zeros and ones. Reads the
     weights that they gave to the masked positions. Reports them if these are at least 2 % on average in rows that
     have both masked positions and others.
+
+    Also reports attention between the positions of a sequence if the mask always covers all scores of some queries and
+    no keys, and the other queries give the positions of these at least 2 % of their weights.
 
     Why it matters
     --------------
@@ -88,9 +92,36 @@ class MaskedScoresInSoftmax(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for site, reads in self._reads.items():
+            over = [read for read in reads if read.queries and read.share >= _LEAST_SHARE]
+            if over and len(over) == len(reads) >= _LEAST_READS:
+                self._over_queries(site, over, run)
+                continue
+            reads = [read for read in reads if not read.queries]
+            if not reads:
+                continue
             worst = max(reads, key=lambda read: (read.share >= _LEAST_SHARE and not read.at_random, read.share))
             if worst.share >= _LEAST_SHARE:
                 self._found(site, worst, reads, run)
+
+    def _over_queries(self, site: Site | None, reads: list[MaskedScoresRead], run: Progress) -> None:
+        share = max(read.share for read in reads)
+        files = dict.fromkeys((*(() if site is None else (site.path,)), *reads[0].files))
+        known = [(path, program) for path in files if (program := program_of(path)) is not None]
+        places = [site_of(path, one.tree, node) for path, one in known for node in masks.masks_of_rows(one)]
+        alone = places[0] if len(places) == 1 else None
+        draft = self.report(
+            alone or site,
+            f"a mask of attention covers queries, and the softmax gives {share:.0%} of its weight to these positions",
+            run=run,
+            label="the mask covers all scores of a query, which makes its weights equal",
+            related=() if alone is None else (Mark(site, "differentiates the result"),),
+            help="let the mask cover keys: `mask[:, None, None, :]` for scores of (batch, heads, queries, keys)",
+            confidence=Confidence.MEDIUM,
+            unit="sampled steps",
+            key=site,
+        )
+        draft.count = draft.total = len(reads)
+        draft.first_step = self._first[site]
 
     def _found(self, site: Site | None, worst: MaskedScoresRead, reads: list[MaskedScoresRead], run: Progress) -> None:
         files = dict.fromkeys((*(() if site is None else (site.path,)), *worst.files))

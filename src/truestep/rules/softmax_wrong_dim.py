@@ -13,14 +13,23 @@ from truestep.events import (
     ResultCompared,
     SamplesCompared,
     Site,
+    SoftmaxRead,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
-from truestep.rules._syntax.models import layers
+from truestep.rules._syntax.models import attention, layers
 from truestep.syntax import Program, Suspicion
 
 _OF_CLASSES = ("nll_loss", "cross_entropy")
 _LEAST_READS = 3
+_LEAST_LOOKS = 2
+_OVER = {"queries": "the queries", "heads": "another dimension, such as that of the heads", "one": "one number"}
+_COST = {
+    "queries": "the weights of a query do not sum to one, and depend on the other queries",
+    "heads": "the weights of a query do not sum to one, and one head takes from the others",
+    "one": "all weights are 1",
+    "samples": "the share of a class for a sample depends on the other samples",
+}
 
 
 class SoftmaxWrongDim(Rule):
@@ -43,6 +52,10 @@ class SoftmaxWrongDim(Rule):
     steps. In an evaluation, repeats the statements after the call of a model on copies, and reports a softmax of its
     scores over the samples, if the model is trained by a cross entropy of so many classes, and the program takes the
     largest of each row, or one class of every row as a probability, by its name.
+
+    Also reports, at two sampled steps, self-attention by hand with a softmax over the queries or the heads, while the
+    product with the values sums over the keys; and labels that pick a value of each row, by ``gather`` or an index,
+    from a softmax over the samples.
 
     Why it matters
     --------------
@@ -70,11 +83,12 @@ class SoftmaxWrongDim(Rule):
     Known false alarms
     ------------------
     None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
-    softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
-    (attention), a head with one class and its index as the target, lists if only some have one entry, one-hot targets
-    that are weighted by class, overlaps of predictions that are reshaped before or after the softmax, or that are
-    weights of attention as well, and a softmax over the samples that an evaluation reads in another way, as for the
-    best sample of each class, or as weights of the samples.
+    softmax over a list of scores before ``kl_div`` (ranking), other softmaxes that are not the direct input of the
+    loss, weights of attention that are divided by their sum, multiply other weights or belong to two sequences, a head
+    with one class and its index as the target, lists if only some have one entry, one-hot targets that are weighted by
+    class, overlaps of predictions that are reshaped before or after the softmax, or that are weights of attention as
+    well, and a softmax over the samples that an evaluation reads in another way, as for the best sample of each class,
+    or as weights of the samples.
 
     References
     ----------
@@ -86,7 +100,15 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed, OverlapRead, PartnersScored, ProbabilitiesRead, ResultCompared, SamplesCompared)
+    watches = (
+        SoftmaxRead,
+        LossComputed,
+        OverlapRead,
+        PartnersScored,
+        ProbabilitiesRead,
+        ResultCompared,
+        SamplesCompared,
+    )
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
@@ -104,6 +126,8 @@ class SoftmaxWrongDim(Rule):
         """Line of contrastive scores to the sampled steps with vectors normalised over the samples; -1 after others."""
         self._crossed: dict[Site | None, int] = {}
         """Line of a backward pass to the overlaps of a softmax over another dimension than the classes."""
+        self._uses: dict[tuple[str, Site | None], int] = {}
+        """Use and line of a backward pass to the softmaxes of a wrong dimension that were read; -1 after others."""
         self._over: dict[Site | None, str] = {}
         """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
         self._classes: set[int] = set()
@@ -121,6 +145,8 @@ class SoftmaxWrongDim(Rule):
             self._overlaps(event, run)
         if isinstance(event, ProbabilitiesRead) and event.over and self.seen_before((event.site, event.kind), run):
             self._unlike(event, run)
+        if isinstance(event, SoftmaxRead):
+            self._used(event, run)
         if isinstance(event, ResultCompared) and event.how == "shares":
             self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
@@ -201,6 +227,36 @@ class SoftmaxWrongDim(Rule):
             unit="sampled losses",
             key=("unlike", event.site),
         )
+
+    def _used(self, event: SoftmaxRead, run: Progress) -> None:
+        key = event.use, event.site
+        before = self._uses.get(key, 0)
+        wrong = event.over not in ("keys", "classes") and before >= 0
+        self._uses[key] = count = before + 1 if wrong else -1
+        if count < 0:
+            self.withdraw(key)
+        if count < _LEAST_LOOKS:
+            return
+        calls = list(attention.softmaxes_over(event.files, event.dim))
+        site = calls[0] if len(calls) == 1 else None
+        labels = event.use == "labels"
+        draft = self.report(
+            site or event.site,
+            f"the softmax from which labels pick runs over the {event.shape[0]} samples of a batch"
+            if labels
+            else f"the softmax of attention runs over {_OVER[event.over]}, and the values are summed over the keys",
+            run=run,
+            label=f"of shape {event.shape}, over dimension {event.dim}",
+            related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
+            cost=_COST[event.over],
+            help=_help("batch")
+            if labels
+            else "let both run over the keys: `(q @ k.transpose(-1, -2)).softmax(dim=-1) @ v`",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=key,
+        )
+        draft.count = draft.total = count
 
     def _of_evaluation(self, event: ResultCompared, run: Progress) -> None:
         if event.predicted[-1] not in self._classes:

@@ -12,6 +12,7 @@ sequences/       checks of sequence models
 derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch
 over_samples     the operation that runs over the samples
+repeats          samples that are repeated in another order than the rows beside them
 result_gradients columns and samples of a result without a gradient
 pushes           directions in which a loss moves scores of one number for each sample
 unsaved          check: state in plain attributes that a state dict leaves out

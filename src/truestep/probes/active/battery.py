@@ -29,7 +29,7 @@ from truestep.probes.copies.call import Call, Path
 from truestep.probes.copies.objects import Refused
 from truestep.seams.refs import Ref
 
-_BY_PLACE = frozenset({"batch_first", "view", "select", "linear", "place"})
+_BY_PLACE = frozenset({"batch_first", "view", "select", "linear", "place", "repeat"})
 """Causes, and operations, that take one sample for another; a mean or an attention can be meant for a set of points."""
 _MOST_SHIFT = 2
 ALL = frozenset({"samples", "draws", "inputs", "arguments", "padding", "derivatives"})

@@ -13,6 +13,7 @@ from typing import Any
 
 from truestep.events import Site
 from truestep.probes.active.over_samples import ByPlace, OverSamples, mixing
+from truestep.probes.active.repeats import Repeats, crossed
 from truestep.probes.active.trial import Trial
 from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
@@ -45,7 +46,7 @@ class Mixing:
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first", "view", "softmax", "operation" or "place"; empty if the cause is unknown."""
+    """"batch_first", "view", "softmax", "operation", "repeat" or "place"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -85,8 +86,10 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     if not bool(torch.isfinite(plain).all() and torch.isfinite(other).all()):
         raise Refused("its result is not finite")
     found = _cause(first, second)
-    # A view that scrambles samples is a mistake also where it has little influence, as in the first steps.
-    mixed = differ(plain[at], other[at], plain) or (found.cause == "view" and not torch.equal(plain[at], other[at]))
+    # A view that scrambles samples is a mistake also where it has little influence, as in the first steps; so is a
+    # softmax over them.
+    little = found.cause in ("view", "softmax") and not torch.equal(plain[at], other[at])
+    mixed = little or differ(plain[at], other[at], plain)
     mixed = mixed or any(
         one.shape == three.shape and _are_equal(torch, one, two) and differ(one[at], three[at], one)
         for one, two, three in zip(parts, again, others, strict=False)
@@ -99,6 +102,8 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         trial.run(_SEED, alike, mode=record.mode())
         name, site = mixing(one, record.taken())
         found = Mixing(cause="operation" if name else "", kind=name, site=site)
+    if mixed and not found.cause:
+        found = _repeated(trial, alike, samples, at)
     if mixed and found.cause == "view":
         with watcher:
             found = replace(found, behind=_behind(trial, alike, watcher, first, found, plain))
@@ -127,6 +132,16 @@ def _behind(
     mixed = found.cause == "softmax" and other.shape == plain.shape
     at = len(plain) // 2
     return replace(found, mixed=True) if mixed and differ(plain[at], other[at], plain) else None
+
+
+def _repeated(trial: Trial, alike: Call, samples: int, at: int) -> Mixing:
+    """Return the operation that repeats samples in another order than the rows that they are joined with."""
+    record = Repeats(trial.scene, samples, at)
+    trial.run(_SEED, mode=record.mode())
+    one = record.taken()
+    trial.run(_SEED, alike, mode=record.mode())
+    name, site, times = crossed(one, record.taken())
+    return Mixing(cause="repeat" if name else "", kind=name, site=site, shapes=((samples,), (samples * times,)))
 
 
 def _placed(trial: Trial, alike: Call, other: Any, plain: Any) -> Mixing:

@@ -11,6 +11,7 @@ origin: the operations that made a tensor
 signs: the loss function before a backward pass, and its sign
 tape: parameters and operations that the loss reaches
 chained_layers: linear layers without a nonlinear operation between them, and with repeated inputs
+attention: softmaxes with a use that shows their dimension
 loss_terms: terms of a loss, by the tape and the source
 followed_losses: losses that no backward pass goes through
 loss_values: values of losses

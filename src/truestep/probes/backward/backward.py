@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, Site
 from truestep.probes.backward.anomaly import Anomaly
+from truestep.probes.backward.attention.weighted_sums import WeightedSums
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.gradient_reads import names_gradients
 from truestep.probes.backward.kept_graphs import Keep
@@ -85,6 +86,7 @@ class BackwardProbe(Probe):
         self.terms = Terms(self.scene)
         self.distances = Distances(self.scene)
         self.masked = MaskedScores(self.scene)
+        self.sums = WeightedSums(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.advantages = Advantages(self.scene)
@@ -249,6 +251,7 @@ class BackwardProbe(Probe):
         read_similarities(scene, node, scene.sites.own(1), site)
         read_divergence(scene, node, site)
         self.masked.look(node, site)
+        self.sums.look(node, site)
         self.unread.look(scene.sites.frame(1), backward=True)
         if scene.checks is not None:
             scene.checks.differentiated(node, site)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from truestep.events import MaskedScoresRead, Site
+from truestep.probes.backward.chained_layers import DROPOUT
 from truestep.probes.backward.loss_terms.mask_forms import (
     EXP,
     FORMS,
@@ -41,6 +42,8 @@ _MOST_READS = 3
 _MOST_LINES = 32
 _MOST_BETWEEN = 8
 _MOST_VALUES = 1 << 20
+_LEAST_RANK = 3
+_FEW_VALUES = 4096
 _LITTLE = 0.01
 _LEAST_MASKED = 1.5
 """Masked positions of a row with some, on average; single ones are the diagonal of a table of pairs, or special
@@ -57,7 +60,7 @@ class _Mask(NamedTuple):
     form: str
 
 
-class _Softmax(NamedTuple):
+class Softmax(NamedTuple):
     """A softmax of a tape, with the operations that use values, by the operation that made these."""
 
     node: Any
@@ -73,6 +76,8 @@ class _Read(NamedTuple):
     """Mean weight of the masked positions of a row."""
     form: str
     log: bool
+    queries: bool = False
+    """Whether the mask covers queries, all scores of each, and no keys."""
 
 
 class MaskedScores:
@@ -91,7 +96,7 @@ class MaskedScores:
             return
         self._reads[site] = number + 1
         met = self._met.setdefault(site, set())
-        found = [read for one in _softmaxes(root) if (read := self._read(one, met)) is not None]
+        found = [read for one in softmaxes(root) if (read := self._read(one, met)) is not None]
         if found:
             most = max(found, key=lambda read: (read.chosen and read.share > _LITTLE, read.share))
             self.scene.emit(
@@ -100,12 +105,13 @@ class MaskedScores:
                     share=most.share,
                     form=most.form,
                     log=most.log,
+                    queries=most.queries,
                     at_random=not most.chosen,
                     files=tuple(self.scene.sites.own_files()) if most.share else (),
                 )
             )
 
-    def _read(self, one: _Softmax, met: set[tuple[int, ...]]) -> _Read | None:
+    def _read(self, one: Softmax, met: set[tuple[int, ...]]) -> _Read | None:
         """Return the weight that a softmax gives to masked positions."""
         torch, node = self.scene.torch, one.node
         log = str(node.name()) == _LOG_SOFTMAX
@@ -114,11 +120,16 @@ class MaskedScores:
         if mask is None or not has_values(shares) or mask.masked.shape != shares.shape:
             return None
         with torch.no_grad():
-            if any(is_zero_behind(torch, user, at, mask.masked, path, log=log) for user, at, path in _uses(one)):
+            if any(is_zero_behind(torch, user, at, mask.masked, path, log=log) for user, at, path in uses(one)):
                 return None
             along = signed(int(node._saved_dim)) % max(1, shares.dim())
             shares, masked = _few(shares.detach(), along), _few(mask.masked, along)
             shares = shares.exp() if log else shares
+            whole = _of_queries(shares, masked, along)
+            if whole > 0 and not log:
+                keys = mask.masked.transpose(-1, -2)
+                covered = any(is_zero_behind(torch, user, at, keys, path, log=log) for user, at, path in uses(one))
+                return None if covered else _Read(True, whole, mask.form, log, queries=True)
             rows = masked.any(along) & ~masked.all(along)
             if not bool(rows.any()) or float(masked.sum(along)[rows].float().mean()) < _LEAST_MASKED:
                 return None
@@ -157,7 +168,7 @@ class MaskedScores:
         return None
 
 
-def _softmaxes(root: Any) -> Iterator[_Softmax]:
+def softmaxes(root: Any) -> Iterator[Softmax]:
     """Yield the softmaxes of a tape with a gradient, nearest first."""
     queue, seen = deque([root]), {root}
     users: dict[Any, list[tuple[Any, int]]] = {}
@@ -167,17 +178,17 @@ def _softmaxes(root: Any) -> Iterator[_Softmax]:
             if following is None:
                 continue
             name = following.name()
-            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER:
+            if name in (_SOFTMAX, _LOG_SOFTMAX) or name in VIEWS or name in _AFTER or name == PRODUCT:
                 users.setdefault(following, []).append((node, at))
             if following not in seen:
                 seen.add(following)
                 queue.append(following)
-    softmaxes = (node for node in users if node.name() in (_SOFTMAX, _LOG_SOFTMAX))
-    for _, node in zip(range(_MOST_SOFTMAXES), softmaxes, strict=False):
-        yield _Softmax(node, users)
+    nodes = (node for node in users if node.name() in (_SOFTMAX, _LOG_SOFTMAX))
+    for _, node in zip(range(_MOST_SOFTMAXES), nodes, strict=False):
+        yield Softmax(node, users)
 
 
-def _uses(one: _Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
+def uses(one: Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
     """Yield the operations that use the weights of a softmax, each with its input, and the path from the softmax."""
     queue: deque[tuple[Any, tuple[Any, ...]]] = deque([(one.node, ())])
     for _ in range(1 << _MOST_BETWEEN):
@@ -187,8 +198,43 @@ def _uses(one: _Softmax) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
         for user, at in one.users.get(node, ()):
             yield user, at, path
             name = str(user.name())
-            if (name in VIEWS or (name in _AFTER and at == 0)) and len(path) < _MOST_BETWEEN:
+            if (name in VIEWS or (name in _AFTER and at == 0) or is_dropout(user)) and len(path) < _MOST_BETWEEN:
                 queue.append((user, (*path, user)))
+
+
+def _of_queries(shares: Any, masked: Any, along: int) -> float:
+    """Return the weight that other queries give to the positions of masked ones, if the mask covers no keys; else 0.
+
+    Args:
+        shares: weights of attention between the positions of one sequence, (..., positions, positions).
+        masked: the masked ones.
+        along: dimension of the keys, the last one.
+    """
+    if along != shares.dim() - 1 or shares.dim() < _LEAST_RANK or shares.shape[-1] != shares.shape[-2]:
+        return 0.0
+    rows = masked[..., 0]
+    if not bool(rows.any()) or bool((masked != rows.unsqueeze(-1)).any()):
+        return 0.0
+    some = rows.any(-1) & ~rows.all(-1)
+    others = ~rows & some.unsqueeze(-1)
+    if not bool(others.any()) or not bool((shares[others] > 0).all()):
+        return 0.0  # another mask covers keys
+    return float((shares * rows.unsqueeze(-2)).sum(-1)[others].mean())
+
+
+def is_dropout(node: Any) -> bool:
+    """Return True for the operation of a dropout: on the CPU, a product with zeros and one number above one."""
+    name = node.name()
+    if name != PRODUCT:
+        return bool(name == "NativeDropoutBackward0")
+    if DROPOUT in node.metadata:
+        return True
+    factor = saved(node, "other") if len(node.next_functions) > 1 and node.next_functions[1][0] is None else None
+    if factor is None or not factor.dim() or not has_values(factor):
+        return False
+    few = factor.reshape(-1)[:_FEW_VALUES]
+    kept = few[few != 0]
+    return bool(kept.numel() and kept[0] > 1 and (kept == kept[0]).all())
 
 
 def _few(values: Any, along: int) -> Any:

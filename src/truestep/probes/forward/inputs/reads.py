@@ -10,6 +10,7 @@ from truestep.events import InputsRead, LevelsRead, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.inputs.axes import Axes
+from truestep.probes.forward.inputs.graphs import Graphs
 from truestep.probes.forward.inputs.levels import levels_of, scaled_by_itself
 from truestep.probes.forward.losses.label_values import is_transformed
 
@@ -26,11 +27,12 @@ _STATE = re.compile(
 
 
 class Inputs:
-    """Emits `InputsRead` and `LevelsRead`, and of images `AxesRead`."""
+    """Emits `InputsRead` and `LevelsRead`, of images `AxesRead`, and of batches of graphs `EdgesRead`."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._axes = Axes(scene)
+        self._graphs = Graphs(scene)
         self._reads: dict[int, tuple[int, int]] = {}
         """Step and number of its reads, by number of the model and kind of the call."""
 
@@ -49,6 +51,7 @@ class Inputs:
         if given.is_floating_point():
             self._emit_levels(given, place)
         self._axes.look(model, module, given, training, site)
+        self._graphs.look(model, args, site)
         later = None if args[0].is_floating_point() else self._later(module, args)
         if later is not None:
             argument, given = later

@@ -18,6 +18,7 @@ _OF_VALUES = re.compile(r"isnan|isinf|isfinite|\ball\(|\bany\(|rand|drop|bernoul
 """Conditions on the scores themselves, on whole rows or single positions, and random ones."""
 _ROWS = re.compile(r"unsqueeze\((?:dim=)?-1\)\)?$|None\]\)?$")
 """Ends of masks that cover whole rows of the last dimension."""
+_LOW = re.compile(r"^-|-inf|finfo")
 _SAME = frozenset({"float", "to", "contiguous", "clone", "half", "double", "type_as"})
 _DEEPEST = 4
 _LITTLE = 1e-3
@@ -50,6 +51,15 @@ def masked_scores_in_softmax(program: Program) -> Iterator[Suspicion]:
             ((call.node, "the softmax of these scores"),),
             found.confidence,
         )
+
+
+def masks_of_rows(program: Program) -> Iterator[ast.Call]:
+    """Yield the calls that fill whole rows of the last dimension with a value far below others."""
+    for call in program.method("masked_fill", "masked_fill_"):
+        given, value = call.argument(0, "mask"), call.argument(1, "value")
+        low = value is not None and _LOW.search(ast.unparse(value))
+        if given is not None and low and _ROWS.search(ast.unparse(given)):
+            yield call.node
 
 
 def _softmaxes(program: Program) -> Iterator[tuple[Call, ast.expr]]:
