@@ -16,6 +16,7 @@ def step(states, actions):
     after = (torch.stack([states // 4, states % 4], 1) + MOVES[slipped]).clamp(0, 3) @ torch.tensor([4, 1])
     return after, (after == GOAL).float(), (torch.isin(after, HOLES) | (after == GOAL)).float()
 
+
 safe = torch.tensor([state for state in range(15) if state not in HOLES])
 states, actions = safe[torch.randint(len(safe), (20_000,))], torch.randint(4, (20_000,))
 memory = [states, actions, *step(states, actions)]

@@ -247,10 +247,9 @@ def _ends_by_state(torch: Any, rows: Any, ended: Any) -> bool:
         return True
     if int(flags.sum()) < _LEAST_ENDED:
         return False
-    center = cells[~flags].median(0).values
-    for columns in (cells, (cells - center).abs()):
-        one, two = columns[flags], columns[~flags]
-        if bool(((one.amin(0) > two.amax(0)) | (one.amax(0) < two.amin(0))).any()):
+    one, two = cells[flags], cells[~flags]
+    for inner, outer in ((one, two), (two, one)):
+        if bool(((outer > inner.amax(0)) | (outer < inner.amin(0))).all(0).any()):
             return True
     cells = (cells - cells.mean(0)) / cells.std(0).clamp(min=1e-6)
     distances = torch.cdist(cells[flags], cells)
