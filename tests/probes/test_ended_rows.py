@@ -78,9 +78,20 @@ def attributes(model, other, batch):
     held.clear()
 
 
+def error_of(model, other, batch):
+    state, action, reward, after, _done = batch
+    wanted = reward + GAMMA * other(after).detach().max(1).values
+    return F.mse_loss(model(state).gather(1, action[:, None]).squeeze(1), wanted)
+
+
+def in_a_function(model, other, batch):
+    error_of(model, other, batch).backward()
+
+
 @pytest.mark.parametrize(
     ("update", "name"),
     [
+        (in_a_function, "_done"),
         (plain, "_done"),
         (as_argument, "_terminated"),
         (in_columns, "not_done"),

@@ -10,17 +10,18 @@ class ValuePastTerminal(Rule):
 
     What it does
     ------------
-    Looks, at sampled steps, for targets without a gradient that are a reward plus a discount times a value, and for
-    flags of their batch that name the end of an episode. Reports a target that has a value in each row that ended its
-    episode. The rows must show that the ends are those of the environment: no transition has both ended and not, and
-    the rows that ended differ from the others, in one column or by their neighbours.
+    Looks, at sampled steps, where a loss or its backward pass is called, for targets without a gradient that are a
+    reward plus a discount times a value, and for flags of their batch that name the end of an episode. Reports a target
+    that has a value in each row that ended its episode. The rows must show that the ends are those of the environment:
+    no transition has both ended and not, and the rows that ended differ from the others, in one column or by their
+    neighbours.
 
     Why it matters
     --------------
     No reward comes after the end, and the value there is zero. The network is never trained on these states, so its
     value there is arbitrary, and the target passes it on to all states before. A fall then costs as little as any other
-    step, and values grow far above the rewards. In the proof, the value of the start on a
-    slippery lake is 3.3 to 4.0 too high, where no return is above 1, and the correct program's differs by 0.06 to 0.16.
+    step, and values grow far above the rewards. In the proof, the value of the start on a slippery lake
+    is 3.3 to 4.0 too high, where no return is above 1; that of the correct program differs by 0.06 to 0.16.
 
     Example
     -------
@@ -39,7 +40,7 @@ class ValuePastTerminal(Rule):
     ------------------
     Flags of a goal that is reached while the episode goes on, as in some tasks with hindsight replay; states after the
     end that are followed by themselves in the data, so that their value is learnt. Not reported: ends by a limit of
-    time alone, which do not depend on the state; flags that the function with the backward pass does not hold, or that
+    time alone, which do not depend on the state; flags that the function with the loss does not hold, or that
     have other names; targets of lists of steps, and targets that another function computes.
 
     References
@@ -59,25 +60,32 @@ class ValuePastTerminal(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._masked: set[Site | None] = set()
-        """Lines with a target without a value at ends."""
+        """Lines of losses with a target without a value at ends."""
+        self._targets: dict[Site | None, set[Site | None]] = {}
+        """Line of a loss to those of its targets with a value there."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, EndsRead):
             return
+        key = event.made or event.site
         if not event.carried:
             self._masked.add(event.site)
-            self.withdraw((event.site,))
-        if event.site in self._masked or not self.seen_before((event.site,), run):
+            for one in self._targets.pop(event.site, ()):
+                self.withdraw(one)
+        if event.site in self._masked:
             return
-        through = Mark(event.site, "the backward pass of the loss with this target")
+        self._targets.setdefault(event.site, set()).add(key)
+        if not self.seen_before(key, run):
+            return
+        through = Mark(event.site, "the loss with this target")
         self.report(
             event.made or event.site,
             "the target has a value of the next state where the episode has ended",
             run=run,
-            key=(event.site,),
+            key=key,
             label=f"a discounted value is added in each row that `{event.name}` marks as an end",
             related=(through,) if event.made else (),
             cost="the value of a state that is never trained is passed on to all states before it",
             help=f"set the value of the next state to zero where `{event.name}` marks an end",
-            unit="backward passes read",
+            unit="losses read",
         )

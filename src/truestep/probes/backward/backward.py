@@ -86,7 +86,7 @@ class BackwardProbe(Probe):
         self.masked = MaskedScores(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
-        self.ends = EndedRows(self.scene)
+        self.ends = self.scene.ends = EndedRows(self.scene)
         self.advantages = Advantages(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)

@@ -100,6 +100,8 @@ class EndedRows:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._kept: dict[Site | None, _Kept] = {}
+        self._with_losses: set[CodeType] = set()
+        """Functions that call the error themselves: there it is read, and not at a backward pass."""
         self._masked: set[Site | None] = set()
         """Lines with a target without a value at ends."""
 
@@ -111,16 +113,36 @@ class EndedRows:
             frame: the user's frame that called backward; None if a library did.
             site: the line of the call.
         """
-        targets = _targets(frame.f_code) if frame is not None else ()
-        if frame is None or not targets or site in self._masked:
+        if frame is not None and frame.f_code not in self._with_losses and _targets(frame.f_code):
+            self._look(_below(node), frame, site)
+
+    def compared(self, target: Any, frame: FrameType | None, site: Site | None) -> None:
+        """Look at those of the frame that calls a squared or absolute error, in a function without the backward pass.
+
+        Args:
+            target: the target of the error.
+            frame: the user's frame that called the loss; None if a library did.
+            site: the line of the call.
+        """
+        if frame is None or not _targets(frame.f_code):
             return
-        names, read = _named(frame.f_globals | variables(frame)), _below(node)
+        if len(self._with_losses) < _MOST_LINES:
+            self._with_losses.add(frame.f_code)
+        if frame.f_code in self._with_losses:
+            self._look(_Read([target]), frame, site)
+
+    def _look(self, read: _Read, frame: FrameType, site: Site | None) -> None:
+        if site in self._masked:
+            return
+        names, targets = _named(frame.f_globals | variables(frame)), _targets(frame.f_code)
         found: list[tuple[_Target, Any, Any, _Flags]] = []
         for one in targets:
             if not any(_is_discount(factor, names) for factor in one.factors):
                 continue
             target, reward = names.get(one.name) if one.name else read.target, _value(one.reward, names)
-            if not self._is_column(target) or not self._is_column(reward) or reward.numel() != target.numel():
+            if target is None or reward is None or not self._is_column(target) or not self._is_column(reward):
+                continue
+            if reward.numel() != target.numel():
                 continue
             with self._scene.sampling.timed(target):
                 flags = self._carried(target, reward, names)
@@ -204,7 +226,7 @@ class EndedRows:
 
     def _columns(self, names: dict[str, Any], target: Any, reward: Any) -> tuple[str, ...]:
         """Return the variables with the tables of the batch, and with numbers of few states or actions."""
-        count, found = target.numel(), []
+        count, found = target.numel(), list[str]()
         for name, value in names.items():
             shape = shape_of(self._scene.torch, value)
             if not shape or shape[0] != count or value is target or value is reward or len(found) >= _MOST_TENSORS:
@@ -261,7 +283,7 @@ def _ends_by_state(torch: Any, rows: Any, ended: Any) -> bool:
 @functools.lru_cache(maxsize=64)
 def _targets(code: CodeType) -> tuple[_Target, ...]:
     """Return the sums of a reward and a product in a function or file that are stored, or given to a call."""
-    found = []
+    found: list[_Target] = []
     for node in scope_of(code):
         match node:
             case (
