@@ -26,10 +26,9 @@ for update in range(3000):
     if update % 50 == 0:
         target_network.load_state_dict(network.state_dict())
     before, action, after, reward, done = (held[update * 128 % 19_840 :][:128] for held in memory)
-    values = network(SEEN[before]).gather(1, action[:, None]).squeeze(1)
     with torch.no_grad():
         wanted = reward + 0.99 * target_network(SEEN[after]).max(1).values  # error: value-past-terminal
-    loss = nn.functional.mse_loss(values, wanted)
+    loss = nn.functional.mse_loss(network(SEEN[before]).gather(1, action[:, None]).squeeze(1), wanted)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
