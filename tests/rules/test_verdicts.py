@@ -547,6 +547,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no squared or absolute error",
     ),
+    (
+        "value-past-terminal",
+        "no flags",
+        [*MET, CALLED, USED],
+        "finished",
+        "no sum of rewards and discounted values with flags of ended episodes",
+    ),
     ("noise-scaled-by-variance", "no mixture", MANY, "finished", "no input that is a mixture of samples and noise"),
     (
         "advantage-with-gradient",

@@ -126,6 +126,23 @@ class TargetFollowed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EndsRead(Event):
+    """At a sampled backward: a target is a reward plus a discounted value, and rows of its batch ended their episode.
+
+    Rows with a value are an event only where the states cause the ends.
+    """
+
+    absent: ClassVar[str] = "no sum of rewards and discounted values with flags of ended episodes"
+    site: Site | None = None
+    made: Site | None = None
+    """The line of the sum."""
+    name: str = ""
+    """Variable that holds the flags."""
+    carried: bool = True
+    """Whether the value is not masked in the rows that ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AdvantageFollowed(Event):
     """At a sampled backward: the loss has products of log-probabilities with numbers, and errors of values.
 

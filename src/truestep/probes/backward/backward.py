@@ -35,6 +35,7 @@ from truestep.probes.forward.losses.advantages import Advantages
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
+from truestep.probes.variables.ended_rows import EndedRows
 from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
@@ -89,6 +90,7 @@ class BackwardProbe(Probe):
         self.sums = WeightedSums(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
+        self.ends = self.scene.ends = EndedRows(self.scene)
         self.advantages = Advantages(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)
@@ -243,6 +245,7 @@ class BackwardProbe(Probe):
         self.terms.look(node, scene.sites.own(1), site)
         self.distances.look(node, site)
         self.targets.look(node, scene.sites.own(1), site)
+        self.ends.look(node, scene.sites.own(1), site)
         inputs = args[3] if len(args) > 3 and type(args[3]) is tuple else ()
         self.advantages.look(node, scene.sites.own(1), site, inputs)
         read_overlaps(scene, node, site)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from truestep.probes.optimizer.copies import Copies
     from truestep.probes.ranks.probe import RankProbe
     from truestep.probes.unread.values import UnreadValues
+    from truestep.probes.variables.ended_rows import EndedRows
 
 E = TypeVar("E", bound=Event)
 _NAMED_PARAMETERS = 4000
@@ -78,6 +79,7 @@ class Scene:
         ranks: the probe of ranks, None before it is installed.
         checks: the active checks, None if they are off.
         unread: the results that nothing reads, None before the probe of backward passes is installed.
+        ends: the targets at the ends of episodes, None before that, too.
         functions: the probe of functions that are models, None before it is installed.
         copies: the models that were meant to follow another one, None before the probe of optimizers is installed.
         unwritten: the parameters that nothing has written to, None before the probe of modules is installed.
@@ -104,6 +106,7 @@ class Scene:
         self.ranks: RankProbe | None = None
         self.checks: ActiveProbe | None = None
         self.unread: UnreadValues | None = None
+        self.ends: EndedRows | None = None
         self.functions: FunctionProbe | None = None
         self.unwritten: Unwritten | None = None
         self.copies: Copies | None = None

@@ -10,4 +10,5 @@ kept_names    variables that a branch for a new best figure assigns, by the sour
 kept_tensors  those with trained tensors, which change while the best figure stays
 mixed_names   statements that write an average in place
 own_averages  averages that are the trained tensors themselves
+ended_rows    targets in reinforcement learning, at the rows that ended their episode
 """

@@ -172,6 +172,8 @@ class LossProbe(Probe):
             score_partners(scene, kind, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
+            if scene.ends is not None and kind in _REGRESSION and reduction in _REDUCED:
+                scene.ends.compared(target, scene.sites.own(1), site)
         if grad:
             self._read_targets(kind, site, input, target, reduction, args, kwargs)
             if sampled and reduction in _REDUCED and (node is not None or target.grad_fn is not None):
