@@ -167,6 +167,7 @@ from truestep.events._ranks import (
 )
 from truestep.events._rows import (
     CollatedAgain,
+    CopiesEvaluated,
     LabelsRead,
     MapsPaired,
     PartUnused,
@@ -220,6 +221,7 @@ __all__ = [
     "ClassesTrained",
     "CollatedAgain",
     "CollectiveCalled",
+    "CopiesEvaluated",
     "CopyUnchanged",
     "DerivativeCompared",
     "DistancesRead",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from truestep.accounts.samples import CLEAN
 from truestep.events import (
     CheckSkipped,
+    CopiesEvaluated,
     Event,
     FoldContinued,
     LoaderStarted,
@@ -29,6 +30,7 @@ from truestep.rules._shared_rows import (
     LEAST_SAMPLES,
     LEAST_WHOLE,
     LEAST_WHOLE_SHARE,
+    are_made_of_others,
     continued,
     has_copies,
     is_clean,
@@ -131,7 +133,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread, SelectionsShared, WindowsShared,
+        RowsUnread, SelectionsShared, WindowsShared, CopiesEvaluated,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -158,9 +160,11 @@ class TrainValidationOverlap(Rule):
         self._modules = False
         """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
+        """Folds that go on with the weights of an earlier one."""
         self._copies: dict[tuple[Site | None, str], RowsEvaluated] = {}
         """Line and table to its latest evaluation on rows that are equal to some of the training."""
-        """Folds that go on with the weights of an earlier one."""
+        self._filled: dict[Site | None, CopiesEvaluated] = {}
+        """Line to its first evaluation on rows that were made out of rows of the training."""
 
     def unobserved(self, run: Progress) -> str:
         if not _COMPARED.holds(run) and self._skipped:
@@ -193,6 +197,8 @@ class TrainValidationOverlap(Rule):
                 self._started[event.loader] = event.site  # the one before may be a look at a batch
             case RowsEvaluated(copies=True) if is_held_out(event.table):
                 self._copies[event.site, event.table] = event
+            case CopiesEvaluated() if are_made_of_others(event):
+                self._filled.setdefault(event.site, event)
             case FoldContinued():
                 self._continued.append(event)
             case CheckSkipped(check="overlap"):
@@ -215,6 +221,8 @@ class TrainValidationOverlap(Rule):
         for one in self._copies.values():
             if has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
+        for made in self._filled.values():
+            self._made_of_others(made, run)
         for loader, shared in self._leaking.items():
             turning = any(is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
             held_out = is_trained_on_by_name(shared, run) or (leaks(shared) and is_held_out(run.loader_name(loader)))
@@ -358,6 +366,23 @@ class TrainValidationOverlap(Rule):
             label="evaluated on copies of training samples",
             cost="equal rows are in both parts of the data, and the evaluation measures memory",
             help="remove repeated rows before the split, and repeat rows in the training part only",
+            confidence=Confidence.MEDIUM,
+            unit="evaluations",
+            key=(one.site, one.table),
+        )
+
+    def _made_of_others(self, one: CopiesEvaluated, run: Progress) -> None:
+        """Report an evaluation on rows of a class that was filled up before the split."""
+        how = "lie between two samples" if one.between else "are copies, with noise, of samples"
+        share, table = one.hits / one.compared, f"`{one.table}`" if one.table else "the evaluation"
+        self.report(
+            one.made or one.site,
+            f"{share:.0%} of the samples of one class of {table} {how} that were trained on",
+            run=run,
+            label="a class that was filled up before the split",
+            related=(Mark(one.site, "the evaluation"),) if one.made and one.site else (),
+            cost=f"of another class it is {one.free_hits / one.free:.0%}; the evaluation measures memory",
+            help="split first, and add samples to the training part only",
             confidence=Confidence.MEDIUM,
             unit="evaluations",
             key=(one.site, one.table),
