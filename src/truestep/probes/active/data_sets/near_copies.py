@@ -127,7 +127,7 @@ class NearCopies:
         """
         torch, scene = self._scene.torch, self._scene
         shape = shape_of(torch, given[0]) if given else ()
-        if len(shape) != 2 or not _LEAST_BATCH <= shape[0] or not given[0].is_floating_point():
+        if len(shape) != 2 or not shape[0] >= _LEAST_BATCH or not given[0].is_floating_point():
             return None
         tables = [one.table for one in found if not one.window and one.form[0] == shape[1:] and one.form[1]]
         held = [Held(one.name, one.owner, value) for one in tables if (value := one.ref()) is not None]
@@ -161,7 +161,7 @@ class NearCopies:
         rows, train = as_tensor(self._scene, evaluated), as_tensor(self._scene, trained)
         if rows is None or train is None or len(rows) > _MOST_ROWS:
             return None
-        if not _LEAST_ROWS <= min(len(rows), len(train)) or len(train) > _MOST_ROWS:
+        if not min(len(rows), len(train)) >= _LEAST_ROWS or len(train) > _MOST_ROWS:
             return None
         keys, others = keys_of(self._scene, rows), keys_of(self._scene, train)
         if keys is None or others is None or float(torch.isin(others, keys).float().mean()) > _ALIKE:
