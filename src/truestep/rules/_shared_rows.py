@@ -25,6 +25,8 @@ _MOST_FREE = 0.05
 _LEAST_BETWEEN = 0.4
 _LEAST_NEAR = 0.6
 """Least share of rows on a line with two rows of the training, and of copies, in a class that was filled up."""
+_LEAST_CLUMPS = 0.3
+"""Least number of rows that they are copies of, as a part of the copies: fewer are groups of the data."""
 _EVEN = 0.75
 """Least size of the smaller one of two classes after the smaller one was filled up."""
 _LEAST_CONTINUED = 0.5
@@ -107,7 +109,7 @@ def are_made_of_others(one: CopiesEvaluated) -> bool:
     if one.between:
         return one.hits >= _LEAST_BETWEEN * one.compared
     even = _EVEN * one.others <= one.samples <= one.others / _EVEN
-    return even and one.clumps >= _LEAST_SHARED and one.hits >= _LEAST_NEAR * one.compared
+    return even and one.clumps >= _LEAST_CLUMPS * one.compared and one.hits >= _LEAST_NEAR * one.compared
 
 
 def is_mixed(one: Evaluation) -> bool:

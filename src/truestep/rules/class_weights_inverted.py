@@ -155,7 +155,7 @@ class ClassWeightsInverted(Rule):
                 event.site,
                 "the weights of a sampler follow the frequencies of the classes",
                 run=run,
-                label=f"a class of {most:,} samples is drawn {(most / least) ** 2:,.0f} times as often as one of {least:,}",
+                label=f"{most:,} samples are drawn {(most / least) ** 2:,.0f} times as often as {least:,} others",
                 cost="the imbalance of the labels counts twice",
                 help="divide by the counts of the classes, not by their inverse",
                 unit="loaders",
