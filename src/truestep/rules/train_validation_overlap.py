@@ -81,6 +81,11 @@ class TrainValidationOverlap(Rule):
     training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
     such a table may have all rows of the training, as features that are computed from the same rows twice.
 
+    Reports an evaluation if one of its classes was filled up before the split: at least three fifths of its rows are
+    copies, with noise, of many rows of the training, and it has about as many rows as another class, or at least two
+    fifths lie on a line with two rows of the training, as synthetic rows between neighbours do; and of another class
+    hardly any. Compares rows of four or more columns of measured numbers, with a column of classes beside them.
+
     Of windows of a series, with the next steps as targets, reports an evaluation if half of its windows go on in a
     window of the training, one step later: this window has the target, after the same steps.
 
@@ -113,13 +118,13 @@ class TrainValidationOverlap(Rule):
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, folds of which only one part is read, splits in the
-    order of time, windows beside an evaluation on later ones, samples that repeat naturally, and every run with another
-    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is
-    called ``test`` or the like. Of masks and indices, not reported: equal ones, those of all rows, a part that is
-    within the training or has all of it, selections that are not used with the same variables and arguments, two
-    stretches from the first row, stretches of rows in common as before the first window of a series, a validation that
-    is taken out of the test later or under another name, indices that do not select from the same variable, and names
-    that tell more, such as ``test_users``.
+    order of time, windows beside an evaluation on later ones, samples that repeat naturally, copies in all classes or
+    of a few rows, and every run with another evaluation on samples that could not be compared, or that were never
+    trained on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported:
+    equal ones, those of all rows, a part that is within the training or has all of it, selections that are not used
+    with the same variables and arguments, two stretches from the first row, stretches of rows in common as before
+    the first window of a series, a validation that is taken out of the test later or under another name, indices
+    that do not select from the same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------
@@ -221,8 +226,8 @@ class TrainValidationOverlap(Rule):
         for one in self._copies.values():
             if has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
-        for made in self._filled.values():
-            self._made_of_others(made, run)
+        for filled in self._filled.values():
+            self._made_of_others(filled, run)
         for loader, shared in self._leaking.items():
             turning = any(is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
             held_out = is_trained_on_by_name(shared, run) or (leaks(shared) and is_held_out(run.loader_name(loader)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _LEAST_ROWS = 40
 _MOST_ROWS = 50_000
 _MOST_ARRAYS = 8
+_MOST_SOURCES = 3
 _LEAST_BATCH = 8
 _LEAST_CLASSES = 2
 _MOST_CLASSES = 10
@@ -36,6 +37,8 @@ _ALIKE = 0.9
 """Largest share of rows of the training in a table that is one of an evaluation."""
 _ON_LINE = 1 - 5e-7
 """Least cosine of the directions from a point to two others on a line with it."""
+_MOST_ON_LINE = 0.7
+"""Largest share of near samples on a line: more are a class that is a line itself."""
 _TINY = 1e-3
 
 
@@ -74,9 +77,10 @@ class NearCopies:
             found: tables with the rows of the call.
             data: the data set of the latest batch; None without one.
         """
-        one = self._source(given, found, data, ()) if len(self._trained) < _MOST_ARRAYS else None
-        if one is not None and all(ref() is not one.value for ref in self._trained):
-            self._trained.append(Ref(one.value))
+        sources = self._sources(given, found, data, ()) if len(self._trained) < _MOST_ARRAYS else []
+        for one in sources[:1]:
+            if all(ref() is not one.value for ref in self._trained):
+                self._trained.append(Ref(one.value))
 
     def evaluated(
         self,
@@ -101,41 +105,39 @@ class NearCopies:
         trained = [value for ref in self._trained if (value := ref()) is not None]
         if not trained or len(self._met) >= _MOST_ARRAYS:
             return
-        one = self._source(given, found, data, frames)
-        if one is None or any(one.value is value for value in (*trained, *(ref() for ref in self._met))):
-            return
-        self._met.append(Ref(one.value))
-        like = [value for value in trained if shape_of(scene.torch, value)[1:] == shape_of(scene.torch, one.value)[1:]]
-        if not like:
-            return
-        with self._aside(), scene.sampling.timed(None):
-            held = [*arrays(scene, frames), *arrays_of(scene, data)]
-            event = self._compared(one.value, like[-1], held)
-            name = one.name
-            if name.startswith("dataset."):
-                name = next((other.name for other in held if self._is_equal(one.value, other.value)), "")
-        if event is not None:
-            made = stored_at(frames, name) if name else None
-            scene.emit(CopiesEvaluated(model=model, table=name, site=site, made=made, **event))
+        for one in self._sources(given, found, data, frames):
+            if any(one.value is value for value in (*trained, *(ref() for ref in self._met))):
+                continue
+            self._met.append(Ref(one.value))
+            like = [value for value in trained if _form(scene, value) == _form(scene, one.value)]
+            with self._aside(), scene.sampling.timed(None):
+                held = [*arrays(scene, frames), *arrays_of(scene, data)]
+                event = self._compared(one.value, like[-1], held) if like else None
+                name = one.name
+                if name.startswith("dataset."):
+                    name = next((other.name for other in held if self._is_equal(one.value, other.value)), "")
+            if event is not None:
+                made = stored_at(frames, name) if name else None
+                scene.emit(CopiesEvaluated(model=model, table=name, site=site, made=made, **event))
+                return
 
-    def _source(
+    def _sources(
         self, given: tuple[Any, ...], found: list[Found], data: Any, frames: Sequence[FrameType]
-    ) -> Held | None:
-        """Return the smallest array with rows of numbers that has all rows of a call, and more if there is such a one.
-
-        In a training, these are arrays with more rows; in an evaluation, the array itself may be given to the model.
+    ) -> list[Held]:
+        """Return the arrays with all rows of a call, and more of them, the smallest first; in an evaluation also equal
+        ones, as the array itself may be given to the model.
         """
         torch, scene = self._scene.torch, self._scene
         shape = shape_of(torch, given[0]) if given else ()
         if len(shape) != 2 or not shape[0] >= _LEAST_BATCH or not given[0].is_floating_point():
-            return None
+            return []
         tables = [one.table for one in found if not one.window and one.form[0] == shape[1:] and one.form[1]]
         held = [Held(one.name, one.owner, value) for one in tables if (value := one.ref()) is not None]
         if not any(len(one.value) > shape[0] for one in held):
             with self._aside():
                 held += self._with_rows(given[0], [*arrays_of(scene, data), *arrays(scene, list(frames))])
-        larger = [one for one in held if len(one.value) > shape[0]]
-        return min(larger or (held if frames else ()), key=lambda one: len(one.value), default=None)
+        usable = [one for one in held if len(one.value) > shape[0] or frames]
+        return sorted(usable, key=lambda one: (len(one.value) == shape[0], len(one.value)))[:_MOST_SOURCES]
 
     def _with_rows(self, batch: Any, held: list[Held]) -> list[Held]:
         """Return the arrays with all rows of a batch."""
@@ -211,6 +213,10 @@ class NearCopies:
         return found
 
 
+def _form(scene: Scene, value: Any) -> tuple[int, ...]:
+    return shape_of(scene.torch, value)[1:]
+
+
 def _is_measured(column: Any) -> bool:
     return len(column.unique()) >= _VARIED * len(column)
 
@@ -232,5 +238,6 @@ def _measured(torch: Any, rows: Any, train: Any) -> _Class:
         ways = train[places].unique(dim=0) - row
         lengths = ways.norm(dim=1, keepdim=True)
         ways = (ways / lengths)[lengths[:, 0] > floor.mean()]
-        between += bool(((ways @ ways.T).abs().fill_diagonal_(0) > _ON_LINE).any()) if len(ways) > 1 else 0
+        aligned = (ways @ ways.T).abs() > _ON_LINE
+        between += bool(1 < aligned.sum(1).max() <= _MOST_ON_LINE * len(ways)) if len(ways) else 0
     return _Class(number, len(rows), int(near.sum()), between, clumps)

@@ -20,7 +20,9 @@ from truestep.probes.context.values import has_values, saved
 from truestep.probes.variables.arrays import Held, arrays, as_tensor, shape_of
 
 _PRODUCT, _INDEX, _WHERE = "MulBackward0", "IndexBackward0", "WhereBackward0"
-_ERRORS = {"AbsBackward0": "self", "PowBackward0": "self"}
+_SIZES = ("AbsBackward0", "PowBackward0")
+_LOSSES = ("MseLossBackward0", "L1LossBackward0", "SmoothL1LossBackward0", "HuberLossBackward0")
+_ROUNDING = 1e-6
 _MOST_READS = 4
 _MOST_LINES = 16
 _MOST_NODES = 24
@@ -31,12 +33,14 @@ _LEAST_SHARE, _MOST_SHARE = 0.02, 0.4
 _LEAST_ROWS = 100
 _MOST_ROWS = 20_000
 _MOST_COLUMNS = 512
-_GAP = 0.2
+_GAP = 0.4
 """Least distance of the repeated value from all others, as a part of their extent."""
 _DISTINCT = 0.8
 """Least share of different values among the others."""
 _RUNS = 0.2
 """Largest share by which rows after one with the repeated value have it more often than all rows."""
+_MOST_SPREAD = 2.0
+"""Largest variance of the number of such values in a row, as a multiple of that of independent ones."""
 _NEAR = 1.7
 """Largest ratio of the share of the smaller group of errors to that of the repeated value."""
 _NAMES = frozenset({"isnan", "isfinite"})
@@ -77,8 +81,7 @@ class Readings:
     def _repeated(self, errors: Any, held: list[Held]) -> tuple[str, float, float] | None:
         """Return the array of the targets, its repeated value (NaN if it differs by column), and the share of it."""
         torch = self._scene.torch
-        some = errors.detach().double().reshape(len(errors), -1)
-        group = _smaller_group(some.flatten())
+        group = _smaller_group(errors.double().flatten())
         shape = tuple(errors.shape)
         for one in held if group else ():
             size = shape_of(torch, one.value)
@@ -91,7 +94,7 @@ class Readings:
             if len(columns) < _LEAST_COLUMNS:
                 continue
             read = [found for column in columns if (found := _repeated_value(column)) is not None]
-            if len(read) < len(columns):
+            if len(read) < len(columns) or _at_once(torch.stack([*columns]), [value for value, _ in read]):
                 continue
             share = sum(share for _, share in read) / len(read)
             if 1 / _NEAR <= group / share <= _NEAR:
@@ -101,26 +104,39 @@ class Readings:
 
 
 def _behind_idle_mask(torch: Any, root: Any) -> Any:
-    """Return the errors that a mask of ones multiplies, next to the end of a loss; None without one."""
-    queue, seen, idle = [root], {root}, None
+    """Return the errors that a mask of ones multiplies or selects, next to the end of a loss; None without one."""
+    queue, seen = [root], {root}
+    idle, errors = None, None
     while queue and len(seen) < _MOST_NODES:
         node = queue.pop(0)
         name = str(node.name())
-        if idle is None and name in (_PRODUCT, _INDEX, _WHERE):
-            idle = _idle(torch, node, name)
-            if idle is False:
+        if name == _INDEX or (errors is None and name in (_PRODUCT, _WHERE)):
+            found = _idle(torch, node, name)
+            if found is False:
                 return None
-        if name in _ERRORS:
-            errors = saved(node, _ERRORS[name])
-            usable = type(errors) is torch.Tensor and has_values(errors) and errors.dim() >= 2
-            usable = usable and errors.is_floating_point() and _LEAST_VALUES <= errors.numel() <= _MOST_VALUES
-            if usable:
-                return errors if idle == tuple(errors.shape) else None
+            idle = idle or found
+        errors = _errors(torch, node, name) if errors is None else errors
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 queue.append(following)
-    return None
+    if idle is None or errors is None or errors.numel() != math.prod(idle):
+        return None
+    return errors.detach().reshape(idle)
+
+
+def _errors(torch: Any, node: Any, name: str) -> Any:
+    """Return the errors that an operation of a loss takes; None for other operations."""
+    errors: Any = saved(node, "self") if name in (*_SIZES, *_LOSSES) else None
+    if type(errors) is not torch.Tensor or not has_values(errors) or not errors.is_floating_point():
+        return None
+    if not _LEAST_VALUES <= errors.numel() <= _MOST_VALUES:
+        return None
+    if name in _SIZES:
+        return errors
+    target = saved(node, "target")
+    usable = type(target) is torch.Tensor and has_values(target) and target.shape == errors.shape
+    return errors.detach() - target.detach() if usable else None
 
 
 def _idle(torch: Any, node: Any, name: str) -> Any:
@@ -132,16 +148,16 @@ def _idle(torch: Any, node: Any, name: str) -> Any:
         mask = saved(node, "condition")
         mask = mask if mask is None or follows[0] else ~mask
     elif name == _INDEX:
-        indices = saved(node, "indices")
-        given = [one for one in indices or () if one is not None]
+        given = [one for one in saved(node, "indices") or () if one is not None]
         mask = given[0] if len(given) == 1 and given[0].dtype is torch.bool else None
     else:
         mask = saved(node, "self" if follows.index(True) else "other")
     if type(mask) is not torch.Tensor or not has_values(mask) or not 1 < mask.numel() <= _MOST_VALUES:
         return None
-    if not bool((mask == 1).all() if mask.dtype is torch.bool else ((mask - 1).abs() < 1e-6).all()):
+    if not bool((mask != 0).all()):
         return False
-    return tuple(mask.shape)
+    ones = mask.dtype is torch.bool or bool(((mask - 1).abs() < _ROUNDING).all())
+    return tuple(mask.shape) if ones and mask.dim() > 1 else None
 
 
 def _smaller_group(errors: Any) -> float:
@@ -154,7 +170,7 @@ def _smaller_group(errors: Any) -> float:
     at = int(gaps.argmax()) + 1
     smaller = min(at, number - at)
     larger = ordered[at:] if at < number - at else ordered[:at]
-    wide = float(gaps.max()) >= _GAP / 2 * float(larger[-1] - larger[0])
+    wide = float(gaps.max()) >= _GAP / 4 * float(larger[-1] - larger[0])
     return smaller / number if wide and smaller > 1 else 0.0
 
 
@@ -177,6 +193,13 @@ def _repeated_value(column: Any) -> tuple[float, float] | None:
     missing = column == values[most]
     after = float(missing[1:][missing[:-1]].double().mean())
     return (float(values[most]), share) if after <= share + _RUNS else None
+
+
+def _at_once(columns: Any, values: list[float]) -> bool:
+    """Return True if rows have the repeated values of many columns at once, as on a day on which all shops are shut."""
+    missing = columns == columns.new_tensor(values)[:, None]
+    share = missing.double().mean(1)
+    return float(missing.sum(0).double().var()) > _MOST_SPREAD * float((share * (1 - share)).sum())
 
 
 @functools.lru_cache(maxsize=64)
