@@ -20,6 +20,7 @@ _LEAST_ROWS = 40
 _MOST_ROWS = 50_000
 _MOST_ARRAYS = 8
 _MOST_SOURCES = 3
+_MOST_LOOKS = 4
 _LEAST_BATCH = 8
 _LEAST_CLASSES = 2
 _MOST_CLASSES = 10
@@ -68,6 +69,8 @@ class NearCopies:
         """Arrays that batches of the training came from, the latest last."""
         self._met: list[Ref] = []
         """Arrays of evaluations that were compared."""
+        self._looks: dict[Site | None, int] = {}
+        """Lines to their evaluations that were looked at."""
 
     def trained(self, given: tuple[Any, ...], found: list[Found], data: Any) -> None:
         """Record the array that a batch of the training came from.
@@ -77,7 +80,9 @@ class NearCopies:
             found: tables with the rows of the call.
             data: the data set of the latest batch; None without one.
         """
-        sources = self._sources(given, found, data, ()) if len(self._trained) < _MOST_ARRAYS else []
+        if len(self._trained) >= _MOST_ARRAYS or not self._is_due(data, found):
+            return
+        sources = self._sources(given, found, data, ())
         for one in sources[:1]:
             if all(ref() is not one.value for ref in self._trained):
                 self._trained.append(Ref(one.value))
@@ -103,8 +108,9 @@ class NearCopies:
         """
         scene = self._scene
         trained = [value for ref in self._trained if (value := ref()) is not None]
-        if not trained or len(self._met) >= _MOST_ARRAYS:
+        if not trained or len(self._met) >= _MOST_ARRAYS or self._looks.get(site, 0) >= _MOST_LOOKS:
             return
+        self._looks[site] = self._looks.get(site, 0) + 1
         for one in self._sources(given, found, data, frames):
             if any(one.value is value for value in (*trained, *(ref() for ref in self._met))):
                 continue
@@ -120,6 +126,10 @@ class NearCopies:
                 made = stored_at(frames, name) if name else None
                 scene.emit(CopiesEvaluated(model=model, table=name, site=site, made=made, **event))
                 return
+
+    def _is_due(self, data: Any, found: list[Found]) -> bool:
+        """Return True for the first batch of a data set, and for batches of tables that are known."""
+        return bool(found) if data is None else self._scene.numbers.of("near copies", data)[1]
 
     def _sources(
         self, given: tuple[Any, ...], found: list[Found], data: Any, frames: Sequence[FrameType]
