@@ -2,7 +2,7 @@
 
 import pytest
 
-from truestep.events import LabelsCounted, Site
+from truestep.events import LabelsCounted, LoaderMet, Site
 from truestep.rules.class_weights_inverted import ClassWeightsInverted
 from truestep.testing import judge
 
@@ -94,3 +94,9 @@ def test_few_labels_and_weights_that_change_are_quiet():
         ClassWeightsInverted,
         [*[counted((70, 20, 10), (0.7, 0.2, 0.1))] * 4, counted((70, 20, 10), (0.7, 0.3, 0.1))],
     )
+
+
+def test_weights_of_a_sampler_that_follow_the_counts_are_found():
+    (finding,) = judge(ClassWeightsInverted, [LoaderMet(loader=1, counts=(600, 60), site=LOSS)])
+    assert finding.primary.label == "600 samples are drawn 100 times as often as 60 others"
+    assert judge(ClassWeightsInverted, [LoaderMet(loader=1, site=LOSS)]) == []

@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, PaddingRead, Site
+from truestep.events import LossComputed, OptimizerStepped, PaddingRead, ReadingsRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.padding_in_loss import PaddingInLoss
@@ -69,3 +69,12 @@ def test_verdicts():
     assert PaddingInLoss().verdict(run).reason == PaddingRead.absent
     run.note(PaddingRead(kind="cross_entropy"))
     assert PaddingInLoss().verdict(run).outcome is Outcome.CLEAR
+
+
+def test_missing_readings_behind_a_mask_for_nan_are_found():
+    call = Site("train.py", 8, 12)
+    read = ReadingsRead(table="speed", value=0.0, share=0.15, made=call, site=LINE)
+    (finding,) = judge(PaddingInLoss, [read] * 3)
+    assert finding.primary.site == call
+    assert finding.message == "15% of the targets are 0, far from all others, and the mask keeps them"
+    assert judge(PaddingInLoss, [read] * 2) == []

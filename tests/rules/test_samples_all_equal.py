@@ -76,3 +76,12 @@ def test_equal_rows_that_never_change_or_once_differ_are_quiet():
     assert judge(SamplesAllEqual, rows(False, False, False, False)) == []
     assert judge(SamplesAllEqual, rows(False, True, True)) == []
     assert judge(SamplesAllEqual, [*rows(False, True, True, True), *rows(False, equal=False)]) == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"), [((3, 900), True), ((720, 900), False), ((3, 20), False), ((0, 0), False)]
+)
+def test_a_sampler_with_a_weight_for_each_class_is_found(weights, found):
+    met = LoaderMet(loader=1, dataset=1, samples=900, weights=weights, site=SITE)
+    findings = judge(SamplesAllEqual, [met])
+    assert [finding.primary.label for finding in findings] == ["draws only the first 3 samples"] * found

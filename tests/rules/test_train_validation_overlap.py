@@ -4,6 +4,7 @@ from truestep.events import (
     BackwardEnded,
     BatchDrawn,
     CheckSkipped,
+    CopiesEvaluated,
     FoldContinued,
     LoaderEnded,
     LoaderMet,
@@ -487,3 +488,24 @@ def test_a_later_evaluation_and_few_such_windows_are_quiet():
     assert continued(windows(160, 200.0), windows(1, 150.0, Site("train.py", 50))) == []
     assert continued(windows(90, 200.0)) == []
     assert continued(windows(19, 20.0, samples=20)) == []
+
+
+FILLED = {"samples": 760, "compared": 96, "hits": 90, "clumps": 80, "others": 750, "free": 96}
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({}, True),
+        ({"between": True, "samples": 300, "hits": 50, "clumps": 0}, True),
+        ({"free_hits": 40}, False),
+        ({"samples": 300}, False),
+        ({"clumps": 12}, False),
+        ({"hits": 40}, False),
+        ({"between": True, "hits": 20}, False),
+    ],
+    ids=["copies", "between", "in all classes", "of another size", "few groups", "few copies", "few between"],
+)
+def test_a_class_that_was_filled_up_before_the_split_is_found(facts, found):
+    read = CopiesEvaluated(model=1, table="x_test", site=EVALUATION, made=SPLIT, **{**FILLED, **facts})
+    assert len(judge(TrainValidationOverlap, [read, RunEnded(how="finished")])) == found

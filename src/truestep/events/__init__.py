@@ -123,6 +123,7 @@ from truestep.events._losses import (
     PaddingRead,
     PartnersScored,
     ProbabilitiesRead,
+    ReadingsRead,
     ResultPushed,
     SoftmaxRead,
     SquashedTwice,
@@ -172,6 +173,7 @@ from truestep.events._ranks import (
 )
 from truestep.events._rows import (
     CollatedAgain,
+    CopiesEvaluated,
     LabelsRead,
     MapsPaired,
     PartUnused,
@@ -225,7 +227,11 @@ __all__ = [
     "ClassesTrained",
     "CollatedAgain",
     "CollectiveCalled",
+<<<<<<< HEAD
     "ColumnsUnread",
+=======
+    "CopiesEvaluated",
+>>>>>>> wc
     "CopyUnchanged",
     "DerivativeCompared",
     "DistancesRead",
@@ -322,6 +328,7 @@ __all__ = [
     "ProbabilitiesRead",
     "ProcessStarted",
     "RateComputed",
+    "ReadingsRead",
     "ReplicaRead",
     "ReplicaWrapped",
     "ResultCompared",

@@ -149,6 +149,24 @@ class PaddingRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReadingsRead(Event):
+    """At a sampled step: a mask of a loss left nothing out, and the targets have one value again and again, far off."""
+
+    absent: ClassVar[str] = "no mask of a loss that left nothing out"
+    costly: ClassVar[bool] = True
+    table: str
+    """Name of the array with the targets."""
+    value: float = 0.0
+    """The value that is repeated; NaN if it differs by column."""
+    share: float = 0.0
+    """Share of the targets with this value."""
+    made: Site | None = None
+    """Call that looks for NaN."""
+    site: Site | None = None
+    """Line of the backward pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TranscriptsRead(Event):
     """At a sampled step: inputs and targets of a CTC loss with gradients."""
 

@@ -189,6 +189,10 @@ class LoaderMet(Event):
     """len(dataset); None if it has no length."""
     content: str = ""
     """With several ranks: equal for data sets that store the same values; empty if the values cannot be read."""
+    weights: tuple[int, int] = (0, 0)
+    """Number of weights of a WeightedRandomSampler, and of its draws in a pass; zeros for other samplers."""
+    counts: tuple[int, int] = (0, 0)
+    """Samples of the most and of the least frequent class, if these weights are in proportion to the counts."""
     site: Site | None = None
     """Line that created it; if unknown, line that first read it."""
 

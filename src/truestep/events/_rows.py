@@ -152,6 +152,37 @@ class RowsEvaluated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CopiesEvaluated(Event):
+    """The rows of an evaluation were compared with near rows of the training, for each class."""
+
+    absent: ClassVar[str] = "no evaluation on rows of measured numbers with a class for each"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the array of the evaluation; empty if only a data set holds it."""
+    samples: int = 0
+    """Number of rows of the class with most copies."""
+    compared: int = 0
+    """How many of them were compared."""
+    hits: int = 0
+    """How many of these are copies, or lie on a line with two rows of the training."""
+    clumps: int = 0
+    """Number of different rows that they are copies of."""
+    others: int = 0
+    """Number of rows of the class with least copies."""
+    free: int = 0
+    """How many of them were compared."""
+    free_hits: int = 0
+    """How many of these are copies, or lie on a line with two rows of the training."""
+    between: bool = False
+    """True for rows on a line with two rows of the training, False for copies that may have noise."""
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that first stores the array."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResultRowsScored(Event):
     """An evaluation compared some rows of a result with targets, of a model that is trained on this whole input."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.accounts.samples import CLEAN, Evaluation
-from truestep.events import RowsEvaluated, SamplesShared, SelectionsShared, WindowsShared
+from truestep.events import CopiesEvaluated, RowsEvaluated, SamplesShared, SelectionsShared, WindowsShared
 from truestep.findings import Confidence, Mark
 from truestep.rules._loader_names import is_for_choice, is_held_out, is_of_test
 from truestep.rules._rule import Progress
@@ -20,6 +20,15 @@ _LEAST_COPIES = 0.05
 _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
 """Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
+_MOST_FREE = 0.05
+"""Largest share of rows near to those of the training by chance, in a class that was not filled up."""
+_LEAST_BETWEEN = 0.4
+_LEAST_NEAR = 0.6
+"""Least share of rows on a line with two rows of the training, and of copies, in a class that was filled up."""
+_LEAST_CLUMPS = 0.3
+"""Least number of rows that they are copies of, as a part of the copies: fewer are groups of the data."""
+_EVEN = 0.75
+"""Least size of the smaller one of two classes after the smaller one was filled up."""
 _LEAST_CONTINUED = 0.5
 """Least share of windows that windows of the training continue, of those to expect after a split at random."""
 _FEW = 0.1
@@ -87,7 +96,20 @@ def is_trained_on(one: Evaluation) -> bool:
 def has_copies(one: RowsEvaluated) -> bool:
     """Return True if an evaluation has many rows of the training, and many others, and lacks most of the training."""
     many = one.hits >= 2 * _LEAST_SHARED and one.hits >= _LEAST_COPIES * one.samples
-    return many and one.hits <= LEAST_WHOLE_SHARE * one.samples and 2 * one.hits <= one.rows
+    return many and one.hits <= LEAST_WHOLE_SHARE * one.samples and 2 * one.inside <= one.rows
+
+
+def are_made_of_others(one: CopiesEvaluated) -> bool:
+    """Return True if the rows of one class were made out of rows of the training, and those of another were not.
+
+    Copies are of many rows, in a class that was filled up to the size of another one.
+    """
+    if one.free < LEAST_SAMPLES or one.compared < LEAST_SAMPLES or one.free_hits > _MOST_FREE * one.free:
+        return False
+    if one.between:
+        return one.hits >= _LEAST_BETWEEN * one.compared
+    even = _EVEN * one.others <= one.samples <= one.others / _EVEN
+    return even and one.clumps >= _LEAST_CLUMPS * one.compared and one.hits >= _LEAST_NEAR * one.compared
 
 
 def is_mixed(one: Evaluation) -> bool:

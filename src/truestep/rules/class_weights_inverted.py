@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from truestep.events import Event, LabelsCounted, RunEnded, Site
+from truestep.events import Event, LabelsCounted, LoaderMet, RunEnded, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -98,6 +98,9 @@ class ClassWeightsInverted(Rule):
     contradict. The same is reported for the roots of these counts, to within an eighth, if one class is four times as
     frequent as another one or more.
 
+    Reports a ``WeightedRandomSampler`` with weights in proportion to the number of samples of each class, which the
+    data set holds, if one class is twice as frequent as another one or more.
+
     Why it matters
     --------------
     Weights are to make up for rare classes, and these double the imbalance: the model hardly predicts a rare class.
@@ -110,6 +113,7 @@ class ClassWeightsInverted(Rule):
         weight = torch.bincount(labels) / len(labels)
         criterion = nn.CrossEntropyLoss(weight=weight)
         criterion = nn.BCEWithLogitsLoss(pos_weight=positives / negatives)
+        sampler = WeightedRandomSampler(counts[labels], num_samples=len(labels))
 
     Fix
     ---
@@ -136,7 +140,7 @@ class ClassWeightsInverted(Rule):
     severity = Severity.ERROR
     account = "loss"
     confidence = Confidence.MEDIUM
-    watches = (LabelsCounted,)
+    watches = (LabelsCounted, LoaderMet)
     needs = (LabelsCounted,)
 
     def __init__(self) -> None:
@@ -145,6 +149,19 @@ class ClassWeightsInverted(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         self._add(event, 1)
+        if isinstance(event, LoaderMet) and event.counts[0]:
+            most, least = event.counts
+            draft = self.report(
+                event.site,
+                "the weights of a sampler follow the frequencies of the classes",
+                run=run,
+                label=f"{most:,} samples are drawn {(most / least) ** 2:,.0f} times as often as {least:,} others",
+                cost="the imbalance of the labels counts twice",
+                help="divide by the counts of the classes, not by their inverse",
+                unit="loaders",
+                key=("sampler", event.site),
+            )
+            draft.first_step = None
 
     def again(self, event: Event, times: int) -> None:
         self._add(event, times)

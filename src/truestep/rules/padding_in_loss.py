@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from truestep.events import Event, PaddingRead, Site
-from truestep.findings import Confidence, Severity
+import math
+
+from truestep.events import Event, PaddingRead, ReadingsRead, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARE = 20
@@ -9,10 +12,11 @@ _LEAST_SHARE = 20
 _LEAST_AFTER_END = 5
 """Least percentage after a separate end token: then no padding is a target that the model has to predict."""
 _LEAST_LOOKS = 3
+_READ = Condition(PaddingRead.absent, lambda run: not run.met.isdisjoint({PaddingRead, ReadingsRead}))
 
 
 class PaddingInLoss(Rule):
-    """Targets of a loss on tokens are padding and count in the loss.
+    """Targets of a loss are padding, or stand for missing readings, and count in the loss.
 
     What it does
     ------------
@@ -24,6 +28,10 @@ class PaddingInLoss(Rule):
     before the padding of each row, which the model therefore never has to predict.
     With ``reduction="none"``, the targets that count are those with a gradient: a mask by hand is read as it
     works, also one that is inverted and leaves padding alone.
+
+    Of losses on numbers, reports a mask that keeps every target at three sampled steps in a program that looks for NaN,
+    if the targets hold a value that is far from all others and comes again and again in each of three columns or more,
+    as zeros of sensors that were silent, and as many errors are far from the others.
 
     Why it matters
     --------------
@@ -41,15 +49,23 @@ class PaddingInLoss(Rule):
         self.embedding = nn.Embedding(vocabulary, 64, padding_idx=0)
         loss = F.cross_entropy(logits.transpose(1, 2), targets)                     # 0 counts as a class
 
+        mask = ~torch.isnan(speed)                                                  # missing readings are 0
+        loss = ((prediction - speed).abs() * mask).sum() / mask.sum()
+
     Fix
     ---
     Exclude padding from the average. If padding also marks the end of a row, use a separate end token::
 
         loss = F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=0)
 
+    Ask for the value that stands for a missing reading::
+
+        mask = speed != 0
+
     Known false alarms
     ------------------
-    A model that should produce rows of a fixed length including padding. Not reported: losses with class weights,
+    A model that should produce rows of a fixed length including padding; readings of devices that are off at random and
+    far from zero otherwise, beside a mask for NaN that these data do not need. Not reported: losses with class weights,
     an end token that appears once per row, padding with scores that are the same for all classes (a mask has replaced
     them), and vocabularies in which index 0 is a token (no ``padding_idx``). Losses computed one position at a time,
     and models inside ``torch.compile``, are not checked.
@@ -65,14 +81,16 @@ class PaddingInLoss(Rule):
     severity = Severity.WARNING
     account = "loss"
     confidence = Confidence.MEDIUM
-    watches = (PaddingRead,)
-    needs = (PaddingRead,)
+    watches = (PaddingRead, ReadingsRead)
+    needs = (_READ,)
 
     def __init__(self) -> None:
         super().__init__()
         self._looks: dict[tuple[Site | None, str], list[tuple[int, int, bool]]] = {}
         """Loss to the steps with too much padding in a row: number, percentage, and True for padding alone."""
 
+        self._readings: dict[Site | None, list[ReadingsRead]] = {}
+        """Line of a backward pass to its reads with missing readings among the targets."""
         self._some = False
         """True if a smaller part of the targets was padding."""
 
@@ -83,6 +101,8 @@ class PaddingInLoss(Rule):
         return super().suspected() or bool(self._looks)
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, ReadingsRead):
+            self._read(event, run)
         if not isinstance(event, PaddingRead):
             return
         key = (event.site, event.kind)
@@ -123,3 +143,23 @@ class PaddingInLoss(Rule):
         draft.cost = cost
         if not known:
             draft.count, draft.first_step = len(looks), looks[0][0]
+
+    def _read(self, event: ReadingsRead, run: Progress) -> None:
+        """Report a mask for NaN that keeps the targets of missing readings."""
+        reads = self._readings.setdefault(event.site, [])
+        reads.append(event)
+        if len(reads) < _LEAST_LOOKS:
+            return
+        value = "one value of each column" if math.isnan(event.value) else f"{event.value:g}"
+        draft = self.report(
+            event.made or event.site,
+            f"{event.share:.0%} of the targets are {value}, far from all others, and the mask keeps them",
+            run=run,
+            label="no target is NaN",
+            related=(Mark(event.site, "the loss"),) if event.made and event.site else (),
+            cost=f"the model is trained on readings that do not exist, in `{event.table}`",
+            help="compare with the value that stands for a missing reading, or store NaN for it",
+            unit="sampled losses",
+            key=("readings", event.site),
+        )
+        draft.count, draft.first_step = len(reads), None

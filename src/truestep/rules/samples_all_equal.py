@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from truestep.events import BatchRead, Event, RowsEqualled
+from truestep.events import BatchRead, Event, LoaderMet, RowsEqualled
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_READS = 3
 _LEAST_STEPS = 4
+_FEW = 10
+"""Least number of samples of a data set, and of draws, for each weight of a sampler: it has one for each class."""
 _READ = Condition(
     "no batch of a DataLoader, nor of a model in training, read on the CPU",
     lambda run: not run.met.isdisjoint({BatchRead, RowsEqualled}),
@@ -24,10 +26,15 @@ class SamplesAllEqual(Rule):
     Without a loader, reads the arguments of a model in training, at sampled steps. Reports a model if all rows of all
     its inputs are equal at four sampled steps and in all others, and are another row from step to step.
 
+    Reports a ``WeightedRandomSampler`` with at most a tenth as many weights as the data set has samples, and as it
+    draws in a pass: with one weight for each class, it only draws the first samples of the data set, as many as there
+    are classes.
+
     Why it matters
     --------------
     The model gets one input for all labels and can learn only their frequencies. In the proof, with three classes, the
-    final accuracy is 0.51 instead of 1.00; the loss still falls a little.
+    final accuracy is 0.51 instead of 1.00; the loss still falls a little. A sampler with a weight for each class trains
+    on a handful of samples, which the model knows by heart after a few steps.
 
     Example
     -------
@@ -38,11 +45,17 @@ class SamplesAllEqual(Rule):
             sensor.read_into(buffer)
             samples.append(torch.from_numpy(buffer))    # the same memory every time
 
+        sampler = WeightedRandomSampler(1 / counts, num_samples=len(labels))    # a weight for each class
+
     Fix
     ---
     Copy each sample before storing it; ``torch.from_numpy`` and ``torch.as_tensor`` do not copy::
 
         samples.append(torch.from_numpy(buffer.copy()))
+
+    Give the sampler a weight for each sample::
+
+        sampler = WeightedRandomSampler((1 / counts)[labels], num_samples=len(labels))
 
     Known false alarms
     ------------------
@@ -52,13 +65,14 @@ class SamplesAllEqual(Rule):
     References
     ----------
     - https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.WeightedRandomSampler
     """
 
     id = "samples-all-equal"
     since = "0.1"
     severity = Severity.ERROR
     account = "samples"
-    watches = (BatchRead, RowsEqualled)
+    watches = (BatchRead, LoaderMet, RowsEqualled)
     needs = (_READ,)
     explains = ("loss-at-chance",)
     asks = "the samples of a batch differ"
@@ -79,6 +93,8 @@ class SamplesAllEqual(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, RowsEqualled):
             self._called(event, run)
+        if isinstance(event, LoaderMet):
+            self._met(event, run)
         if not isinstance(event, BatchRead):
             return
         before = self._alike.get(event.loader, 0)
@@ -98,6 +114,23 @@ class SamplesAllEqual(Rule):
             key=event.loader,
         )
         draft.count = draft.total = reads
+
+    def _met(self, event: LoaderMet, run: Progress) -> None:
+        """Report a sampler with fewer weights than the data set has samples."""
+        weights, draws = event.weights
+        if not 0 < _FEW * weights <= min(draws, event.samples or 0):
+            return
+        draft = self.report(
+            event.site,
+            f"the sampler has {weights} weights, and the data set {event.samples:,} samples",
+            run=run,
+            label=f"draws only the first {weights} samples",
+            help="give the sampler a weight for each sample: `weights[labels]`",
+            cost=f"all other samples are never drawn by `{event.name}`",
+            unit="loaders",
+            key=("weights", event.site),
+        )
+        draft.first_step = None
 
     def _called(self, event: RowsEqualled, run: Progress) -> None:
         if event.constant:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from truestep.accounts.samples import CLEAN
 from truestep.events import (
     CheckSkipped,
+    CopiesEvaluated,
     Event,
     FoldContinued,
     LoaderStarted,
@@ -29,6 +30,7 @@ from truestep.rules._shared_rows import (
     LEAST_SAMPLES,
     LEAST_WHOLE,
     LEAST_WHOLE_SHARE,
+    are_made_of_others,
     continued,
     has_copies,
     is_clean,
@@ -79,6 +81,11 @@ class TrainValidationOverlap(Rule):
     training rows only, if nothing reads the other part of a split, or if its table is called ``x_test`` or the like;
     such a table may have all rows of the training, as features that are computed from the same rows twice.
 
+    Reports an evaluation if one of its classes was filled up before the split: at least three fifths of its rows are
+    copies, with noise, of many rows of the training, and it has about as many rows as another class, or at least two
+    fifths lie on a line with two rows of the training, as synthetic rows between neighbours do; and of another class
+    hardly any. Compares rows of four or more columns of measured numbers, with a column of classes beside them.
+
     Of windows of a series, with the next steps as targets, reports an evaluation if half of its windows go on in a
     window of the training, one step later: this window has the target, after the same steps.
 
@@ -111,13 +118,13 @@ class TrainValidationOverlap(Rule):
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
     with a new model each, folds that begin with the same weights, folds of which only one part is read, splits in the
-    order of time, windows beside an evaluation on later ones, samples that repeat naturally, and every run with another
-    evaluation on samples that could not be compared, or that were never trained on, unless the loader or the table is
-    called ``test`` or the like. Of masks and indices, not reported: equal ones, those of all rows, a part that is
-    within the training or has all of it, selections that are not used with the same variables and arguments, two
-    stretches from the first row, stretches of rows in common as before the first window of a series, a validation that
-    is taken out of the test later or under another name, indices that do not select from the same variable, and names
-    that tell more, such as ``test_users``.
+    order of time, windows beside an evaluation on later ones, samples that repeat naturally, copies in all classes or
+    of a few rows, and every run with another evaluation on samples that could not be compared, or that were never
+    trained on, unless the loader or the table is called ``test`` or the like. Of masks and indices, not reported:
+    equal ones, those of all rows, a part that is within the training or has all of it, selections that are not used
+    with the same variables and arguments, two stretches from the first row, stretches of rows in common as before
+    the first window of a series, a validation that is taken out of the test later or under another name, indices
+    that do not select from the same variable, and names that tell more, such as ``test_users``.
 
     References
     ----------
@@ -131,7 +138,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (
         SamplesShared, CheckSkipped, FoldContinued, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated,
-        RowsUnread, SelectionsShared, WindowsShared,
+        RowsUnread, SelectionsShared, WindowsShared, CopiesEvaluated,
     )  # fmt: skip
     needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
@@ -158,9 +165,11 @@ class TrainValidationOverlap(Rule):
         self._modules = False
         """True once a model was called: rows of its training are known from its arguments and results."""
         self._continued: list[FoldContinued] = []
+        """Folds that go on with the weights of an earlier one."""
         self._copies: dict[tuple[Site | None, str], RowsEvaluated] = {}
         """Line and table to its latest evaluation on rows that are equal to some of the training."""
-        """Folds that go on with the weights of an earlier one."""
+        self._filled: dict[Site | None, CopiesEvaluated] = {}
+        """Line to its first evaluation on rows that were made out of rows of the training."""
 
     def unobserved(self, run: Progress) -> str:
         if not _COMPARED.holds(run) and self._skipped:
@@ -193,6 +202,8 @@ class TrainValidationOverlap(Rule):
                 self._started[event.loader] = event.site  # the one before may be a look at a batch
             case RowsEvaluated(copies=True) if is_held_out(event.table):
                 self._copies[event.site, event.table] = event
+            case CopiesEvaluated() if are_made_of_others(event):
+                self._filled.setdefault(event.site, event)
             case FoldContinued():
                 self._continued.append(event)
             case CheckSkipped(check="overlap"):
@@ -215,6 +226,8 @@ class TrainValidationOverlap(Rule):
         for one in self._copies.values():
             if has_copies(one) and run.samples.is_seldom(one.site):
                 self._copied(one, run)
+        for filled in self._filled.values():
+            self._made_of_others(filled, run)
         for loader, shared in self._leaking.items():
             turning = any(is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
             held_out = is_trained_on_by_name(shared, run) or (leaks(shared) and is_held_out(run.loader_name(loader)))
@@ -358,6 +371,23 @@ class TrainValidationOverlap(Rule):
             label="evaluated on copies of training samples",
             cost="equal rows are in both parts of the data, and the evaluation measures memory",
             help="remove repeated rows before the split, and repeat rows in the training part only",
+            confidence=Confidence.MEDIUM,
+            unit="evaluations",
+            key=(one.site, one.table),
+        )
+
+    def _made_of_others(self, one: CopiesEvaluated, run: Progress) -> None:
+        """Report an evaluation on rows of a class that was filled up before the split."""
+        how = "lie between two samples" if one.between else "are copies, with noise, of samples"
+        share, table = one.hits / one.compared, f"`{one.table}`" if one.table else "the evaluation"
+        self.report(
+            one.made or one.site,
+            f"{share:.0%} of the samples of one class of {table} {how} that were trained on",
+            run=run,
+            label="a class that was filled up before the split",
+            related=(Mark(one.site, "the evaluation"),) if one.made and one.site else (),
+            cost=f"of another class it is {one.free_hits / one.free:.0%}; the evaluation measures memory",
+            help="split first, and add samples to the training part only",
             confidence=Confidence.MEDIUM,
             unit="evaluations",
             key=(one.site, one.table),

@@ -41,6 +41,7 @@ from truestep.probes.active.noise.targets import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.parts import Parts
+from truestep.probes.active.sequences.readings import Readings
 from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
@@ -80,6 +81,7 @@ class ActiveProbe(Probe):
         self._called = CalledRows(scene, self._aside, self._batch, self._data)
         self._rows, self._pairing, self._maps = self._called.rows, self._called.pairing, self._called.maps
         self._selections = Selections(scene, self._aside)
+        self._readings = Readings(scene, self._aside)
         self._chosen = ChosenRows(scene)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
         self._parts = Parts(scene)
@@ -285,6 +287,8 @@ class ActiveProbe(Probe):
             self._pairing.differentiated(root, site, frame)
         with contextlib.suppress(Refused):
             self._selections.differentiated(site, frame)
+        with contextlib.suppress(Refused):
+            self._readings.differentiated(root, site, frame)
         self._kept.differentiated(root, site)
 
     @sees

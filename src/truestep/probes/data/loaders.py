@@ -21,6 +21,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.data.batches import describe
 from truestep.probes.data.loader_times import MOST, Pass, Wait
 from truestep.probes.data.loop_source import leaving
+from truestep.probes.data.sampler_weights import drawn_from, follow_counts
 from truestep.probes.data.stored_values import content
 from truestep.seams import ranks
 from truestep.seams.patch import patch
@@ -190,10 +191,16 @@ class DataProbe(Probe):
                 parts=int(getattr(_sampler(loader), "num_replicas", 1) or 1),
                 samples=samples,
                 content=content(self.scene.torch, dataset) if samples and ranks.group() is not None else "",
+                weights=drawn_from(loader),
+                counts=self._counts(loader),
                 site=made or site,
             )
         )
         self._places[number] = _places(loader, batches, iterable=iterable)
+
+    def _counts(self, loader: Any) -> tuple[int, int]:
+        with self.scene.aside(), self.scene.sampling.timed(None):
+            return follow_counts(self.scene, loader)
 
     @sees
     def drawn(self, iterator: Any, batch: Any, begun: float, now: float) -> None:

@@ -12,5 +12,6 @@ label_maps       images that an augmentation turns, and their label maps, which 
 stored           stored samples that an operation in place changes in every pass
 rewritten        the statement that changes stored samples by random values, through a view
 drawn            the samples that a loader draws
+near_copies      samples of an evaluation that were made out of samples of the training
 contents         comparison of samples by their values
 """

@@ -14,6 +14,7 @@ from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.data_sets.copied_loaders import CopiedLoaders
 from truestep.probes.active.data_sets.held_pairs import HeldPairs
 from truestep.probes.active.data_sets.label_maps import LabelMaps
+from truestep.probes.active.data_sets.near_copies import NearCopies
 from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.fitted.together import FittedTogether
 from truestep.probes.active.rows.pairing import Pairing
@@ -50,6 +51,7 @@ class CalledRows:
         self._series = SeriesScalings(scene, aside)
         self._fitted = FittedTogether(scene, aside)
         self._overlaps = WindowOverlaps(scene, aside)
+        self._near = NearCopies(scene, aside)
 
     def read(self, model: int, site: Site | None, call: Call, frame: FrameType, result: Any, *, tracked: bool) -> None:
         """Read the rows of a call.
@@ -76,6 +78,7 @@ class CalledRows:
             found = made.found or self.rows.of_data_set(given, self._data.latest())
             self._scalings.trained(found)
             self._overlaps.trained(found)
+            self._near.trained(given, found, self._data.latest())
             self._series.trained(frame, given, self._data.latest)
             self._fitted.trained(given)
             self._stored.look(made.found, self._data.latest(), frame, site)
@@ -87,6 +90,7 @@ class CalledRows:
             self._scalings.evaluated(model, site, frames, found)
             self._overlaps.evaluated(model, site, frames, found, given[0], self._data.latest)
             self._copied.evaluated(self._data.latest(), frames, site)
+            self._near.evaluated(model, site, frames, given, found, self._data.latest())
             self._series.evaluated(model, site, frames, given, self._data.latest)
             self._fitted.evaluated(model, site, frames, given, self._data.latest)
             self._stored.look(found, self._data.latest(), frame, site)

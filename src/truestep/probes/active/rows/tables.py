@@ -7,12 +7,12 @@ few different rows, such as labels, do not show which of their rows were read.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
 from truestep.probes.context.scene import Scene
-from truestep.probes.variables.arrays import MOST_CELLS, Held, as_tensor, named, shape_of
+from truestep.probes.variables.arrays import MOST_CELLS, Held, arrays, as_tensor, named, shape_of
 from truestep.seams.refs import Ref
 
 _MOST_TABLES = 16
@@ -118,11 +118,20 @@ class CopiedRows:
         """
         _, seen = self._seen.get((model, shape_of(self._scene.torch, value)[1:]), (None, None))
         keys = self._keys(value, tables) if seen else None
-        name = next(named(self._scene, frames, value), "") if keys is not None else ""
+        name = next(self._names(frames, value, keys), "") if keys is not None else ""
         if seen is None or keys is None or not name:
             return {}
-        hits = sum(key in seen for key in keys.tolist())
-        return {"table": name, "hits": hits, "inside": hits, "rows": len(seen), "seen": len(seen)}
+        hit = [key for key in keys.tolist() if key in seen]
+        return {"table": name, "hits": len(hit), "inside": len(set(hit)), "rows": len(seen), "seen": len(seen)}
+
+    def _names(self, frames: list[FrameType], value: Any, keys: Any) -> Iterator[str]:
+        """Yield the names of an array, then those of arrays with the same rows that it may be a copy of."""
+        yield from named(self._scene, frames, value)
+        torch, shape = self._scene.torch, shape_of(self._scene.torch, value)
+        for one in arrays(self._scene, frames):
+            if shape_of(torch, one.value) == shape and (other := keys_of(self._scene, one.value)) is not None:
+                if torch.equal(other, keys):
+                    yield one.name
 
     def _keys(self, value: Any, tables: Sequence[Table]) -> Any:
         """Return the keys of rows that are not equal by chance; None if that is not known.

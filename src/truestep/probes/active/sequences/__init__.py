@@ -5,5 +5,6 @@ windows          windows of tokens that end with the word to predict
 ends             the position that is read holds nothing of most samples
 masks            attention reads the padding, and not the tokens
 padding          padding at the end of a row changes its result
+readings         targets that stand for missing readings, behind a mask that leaves nothing out
 states           a state that padding changes is used by the loss
 """
