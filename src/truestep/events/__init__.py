@@ -227,11 +227,8 @@ __all__ = [
     "ClassesTrained",
     "CollatedAgain",
     "CollectiveCalled",
-<<<<<<< HEAD
     "ColumnsUnread",
-=======
     "CopiesEvaluated",
->>>>>>> wc
     "CopyUnchanged",
     "DerivativeCompared",
     "DistancesRead",
