@@ -167,7 +167,9 @@ class TargetsRead:
             reason = f"the model was not checked: {refused}"
             scene.emit(CheckSkipped(check="targets", reason=reason))
             return
-        found = [one for one in found if one[2].used]
+        # An argument that is read in one dimension only is drawn upon by chance, as in scheduled sampling.
+        labels = {tokens.path for tokens, _, ahead in found if not ahead.used}
+        found = [one for one in found if one[0].path not in labels]
         if not found:
             return
         reads = all(ahead.reads for _, _, ahead in found)
