@@ -202,9 +202,11 @@ def _at_once(columns: Any, values: list[float]) -> bool:
     return float(missing.sum(0).double().var()) > _MOST_SPREAD * float((share * (1 - share)).sum())
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1024)
 def _looked_for(path: str) -> tuple[str, int, int, int, int] | None:
     """Return the place of the first call in a file that looks for NaN in a tensor."""
+    if not any(name in line for line in source.read(path).lines for name in _NAMES):
+        return None  # to parse all files of a large program takes long
     for node in source.walk(source.parsed(path) or ast.Module([], [])):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NAMES:
             owner = node.func.value

@@ -22,10 +22,8 @@ def look_for_repeats(scene: Scene, module: Any, model: int, site: Site | None) -
         model: its number.
         site: line that calls the model.
     """
-    own, told = set(scene.sites.own_files()), 0
-    owner_files = {"": _file_of(module)}
+    told = 0
     for name, part in module.named_modules():
-        owner_files[name] = _file_of(part)
         if type(part).__name__ not in _CONTAINERS or told >= _MOST:
             continue
         places = Counter(id(one) for one in part._modules.values() if one is not None)
@@ -34,8 +32,7 @@ def look_for_repeats(scene: Scene, module: Any, model: int, site: Site | None) -
         )
         if layer is None:
             continue
-        above = name.rpartition(".")[0]
-        path = owner_files.get(above, "")
+        path = _file_of(module.get_submodule(name.rpartition(".")[0]))
         told += 1
         scene.tell(
             LayersRepeated,
@@ -43,7 +40,7 @@ def look_for_repeats(scene: Scene, module: Any, model: int, site: Site | None) -
             name=name,
             kind=type(layer).__name__,
             times=places[id(layer)],
-            path=path if path in own else site.path if site is not None else "",
+            path=path if path in scene.sites.own_files() else site.path if site is not None else "",
             site=site,
         )
 
