@@ -84,8 +84,8 @@ class ChosenWithoutValidation(Rule):
     figure of the same samples is computed with it: a threshold, a temperature, the parameters of a calibration, the
     weight of an ensemble. Known are functions with the name of such a choice, such as ``best_threshold``, the best
     place of a curve, loops over candidates, ``max``, ``argmax`` and minimisers over candidates, and ``fit`` of
-    calibrators. Figures of the test that a loop over settings collects, or a comprehension, count likewise, if a new
-    figure of the test is computed with the best setting. The syntax shows it, and in a run the function must have
+    calibrators. The best of figures of the test counts too, which a loop or a comprehension collects over settings, if
+    a new figure of the test is computed with this setting. The syntax shows it, and in a run the function must have
     called a model in an evaluation.
 
     Why it matters

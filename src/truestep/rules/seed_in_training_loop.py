@@ -96,7 +96,8 @@ class SeedInTrainingLoop(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return seeds.seed_in_training_loop(program)
+        yield from seeds.seed_in_training_loop(program)
+        yield from seeds.same_trainings(program)
 
     def __init__(self) -> None:
         super().__init__()

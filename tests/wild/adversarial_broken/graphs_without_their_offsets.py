@@ -1,4 +1,4 @@
-"""A batch of graphs in one tensor of nodes, with edges that keep the numbers of their own graph."""
+"""A batch of graphs in one tensor of nodes, with edges that keep the numbers of each graph."""
 import torch
 import torch.nn.functional as F
 from torch import nn

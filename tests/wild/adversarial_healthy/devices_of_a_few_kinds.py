@@ -1,4 +1,4 @@
-"""Devices of a few kinds, with nearly equal readings, are told from all others."""
+"""Devices of a few kinds, with nearly equal readings, are set apart from all others."""
 
 import torch
 from torch import nn

@@ -146,7 +146,7 @@ class Results:
         return Collected(texts, _is_gain(words))
 
     def _depends(self, given: ast.expr, candidate: str) -> bool:
-        """Return True for what was made with a candidate, apart from the samples, or an operation with it."""
+        """Return True for an object made with a candidate, apart from the samples, or an operation with it."""
         if isinstance(given, ast.Name):
             return self._made.get(given.id) == candidate
         if isinstance(given, ast.Compare | ast.BinOp):

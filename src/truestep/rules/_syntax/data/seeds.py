@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from truestep.findings import Confidence
+from truestep.rules._syntax.steps.repetitions import loop_of_repetitions
 from truestep.syntax import Act, Call, Loop, Program, Scope, Suspicion, argument, evaluates, names_in
 
+_OPTIMIZERS = "torch.optim."
 _SEEDS = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 
 
@@ -33,6 +36,47 @@ def seed_in_training_loop(program: Program) -> Iterator[Suspicion]:
             f"call `{ast.unparse(call.node)}` once, before the loop",
             ((loop.node.iter if not isinstance(loop.node, ast.While) else loop.node.test, "the loop"),),
         )
+
+
+def same_trainings(program: Program) -> Iterator[Suspicion]:
+    """Yield seeds with the same value before each of several trainings, over which a mean is taken."""
+    for call in program.named(*_SEEDS[:2]):
+        value = call.node.args[0] if call.node.args else None
+        if value is None or call.context.guards or _varies(value, call, program):
+            continue
+        loop = loop_of_repetitions(program.tree, program.text, call.node.lineno)
+        if loop is None or not any(one.name.startswith(_OPTIMIZERS) for one in _run_by(loop, program)):
+            continue
+        yield Suspicion(
+            call.node,
+            "the same seed is set before each of several trainings, and a mean is taken over them",
+            "sets the same seed before each training",
+            "set another seed for each training",
+            ((loop, "repeats the training"),),
+            Confidence.MEDIUM,
+        )
+
+
+def _run_by(loop: ast.AST, program: Program) -> Iterator[Call]:
+    """Yield the calls in a loop, and those of the functions that it calls."""
+    first: int = getattr(loop, "lineno", 0)
+    last: int = getattr(loop, "end_lineno", first)
+    waiting = [call for call in program.calls if first <= call.node.lineno <= last]
+    seen: set[Scope] = set()
+    while waiting:
+        call = waiting.pop()
+        yield call
+        function = program.resolve(call)
+        if function is not None and function not in seen:
+            seen.add(function)
+            waiting += function.calls
+
+
+def _varies(value: ast.expr, call: Call, program: Program) -> bool:
+    """Return True if a seed may differ between the trainings; the entry of a configuration does not."""
+    if isinstance(value, ast.Subscript | ast.Attribute):
+        return not isinstance(value, ast.Attribute) and not isinstance(value.slice, ast.Constant)
+    return _changes(value, call, program)
 
 
 def _loop_around(call: Call, program: Program, depth: int = 0) -> Loop | None:
