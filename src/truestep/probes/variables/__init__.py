@@ -10,5 +10,6 @@ kept_names    variables that a branch for a new best figure assigns, by the sour
 kept_tensors  those with trained tensors, which change while the best figure stays
 mixed_names   statements that write an average in place
 own_averages  averages that are the trained tensors themselves
+bellman       targets of the form reward plus discounted value, in the source
 ended_rows    targets in reinforcement learning, at the rows that ended their episode
 """

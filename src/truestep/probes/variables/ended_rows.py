@@ -7,7 +7,6 @@ environment, which its states cause, and not a limit of time, after which a valu
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +19,8 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values, saved
 from truestep.probes.forward.losses.followed_targets import ERRORS, kind_of
 from truestep.probes.variables.arrays import as_tensor, shape_of
-from truestep.probes.variables.origins import place_of, scope_of
+from truestep.probes.variables.bellman import Target, following_of, is_only_subtracted, targets_of
+from truestep.probes.variables.origins import place_of
 
 _ENDED = re.compile(r"(^|_)(is)?_?(dones?|terminals?|terminated|terminations?|terms?|ended|overs?|finished|dead)($|_)")
 _SHORT = frozenset({"d", "ds", "bd", "b_d", "d_", "db", "d_b", "d_batch", "batch_d", "d_t", "dt"})
@@ -29,9 +29,6 @@ _GOES_ON = re.compile(
 )
 _WORDS = re.compile(r"\w+")
 _LIMIT = re.compile(r"trunc|time|limit|life|live|horizon")
-_SHAPES = frozenset({
-    "squeeze", "unsqueeze", "view", "reshape", "flatten", "float", "double", "to", "detach", "clone", "contiguous",
-})  # fmt: skip
 _DISCOUNTS = (0.5, 1.0)
 _LEAST_ROWS, _MOST_ROWS = 8, 1 << 14
 _LEAST_ENDED = 6
@@ -44,17 +41,8 @@ _LEAST_SHARE = 0.5
 _FEW = 32
 """Most values of a column of a state that is counted in cells."""
 _MOST_DEEP = 32
+_MOST_COMPARED = 64
 _MOST_LINES = 16
-
-
-class _Target(NamedTuple):
-    """An expression of the form of a target."""
-
-    name: str
-    """The variable that it is stored in; empty if it is an argument."""
-    reward: ast.expr
-    factors: tuple[ast.expr, ...]
-    node: ast.expr
 
 
 class _Flags(NamedTuple):
@@ -72,6 +60,8 @@ class _Kept:
     ended: list[Any] = field(default_factory=list)
     names: tuple[str, ...] = ()
     """The variables with the other columns."""
+    widths: tuple[int, ...] = ()
+    """Numbers of their columns."""
     count: int = 0
     by_state: bool = False
 
@@ -113,7 +103,7 @@ class EndedRows:
             frame: the user's frame that called backward; None if a library did.
             site: the line of the call.
         """
-        if frame is not None and frame.f_code not in self._with_losses and _targets(frame.f_code):
+        if frame is not None and frame.f_code not in self._with_losses and targets_of(frame.f_code):
             self._look(_below(node), frame, site)
 
     def compared(self, target: Any, frame: FrameType | None, site: Site | None) -> None:
@@ -124,7 +114,7 @@ class EndedRows:
             frame: the user's frame that called the loss; None if a library did.
             site: the line of the call.
         """
-        if frame is None or not _targets(frame.f_code):
+        if frame is None or not targets_of(frame.f_code):
             return
         if len(self._with_losses) < _MOST_LINES:
             self._with_losses.add(frame.f_code)
@@ -134,8 +124,8 @@ class EndedRows:
     def _look(self, read: _Read, frame: FrameType, site: Site | None) -> None:
         if site in self._masked:
             return
-        names, targets = _named(frame.f_globals | variables(frame)), _targets(frame.f_code)
-        found: list[tuple[_Target, Any, Any, _Flags]] = []
+        names, targets = _named(frame.f_globals | variables(frame)), targets_of(frame.f_code)
+        found: list[tuple[Target, Any, Any, _Flags]] = []
         for one in targets:
             if not any(_is_discount(factor, names) for factor in one.factors):
                 continue
@@ -155,7 +145,8 @@ class EndedRows:
             with self._scene.sampling.timed(target):
                 made = place_of(frame.f_code, one.node)
                 counts = _is_used(one, target, read, frame.f_code) and read.counts(flags.ended)
-                if counts and self._by_state(names, target, reward, flags.ended, made):
+                following = following_of(frame.f_code, one)
+                if counts and self._by_state(names, target, reward, flags.ended, made, following):
                     self._scene.tell(EndsRead, site=site, made=made, name=flags.name)
                     return
 
@@ -203,8 +194,19 @@ class EndedRows:
             return None
         return as_tensor(self._scene, value)
 
-    def _by_state(self, names: dict[str, Any], target: Any, reward: Any, ended: Any, made: Site) -> bool:
-        """Keep the rows; return True once they show that the states cause the ends."""
+    def _by_state(
+        self, names: dict[str, Any], target: Any, reward: Any, ended: Any, made: Site, following: frozenset[str]
+    ) -> bool:
+        """Keep the rows; return True once they show that the states cause the ends, and that none goes on from there.
+
+        Args:
+            names: variables of the frame.
+            target: the target.
+            reward: its rewards.
+            ended: the rows that ended their episode.
+            made: place of the target.
+            following: variables that the value of the next state is computed from.
+        """
         if made not in self._kept and len(self._kept) >= _MOST_LINES:
             return False
         kept = self._kept.setdefault(made, _Kept())
@@ -212,14 +214,18 @@ class EndedRows:
             return kept.by_state
         if not kept.rows:
             kept.names = self._columns(names, target, reward)
-        rows = self._rows(names, kept.names, reward)
+        rows, widths = self._rows(names, kept.names, reward)
+        kept.widths = kept.widths or widths
         if rows is None or (kept.rows and kept.rows[0].shape[1] != rows.shape[1]):
             return False
         kept.rows.append(rows[:_MOST_KEPT])
         kept.ended.append(ended[:_MOST_KEPT].clone())
         kept.count += len(rows)
         torch = self._scene.torch
-        kept.by_state = _ends_by_state(torch, torch.cat(kept.rows), torch.cat(kept.ended))
+        together, ends = torch.cat(kept.rows), torch.cat(kept.ended)
+        kept.by_state = _ends_by_state(torch, together, ends)
+        if kept.by_state and _go_on(kept, together, ends, following):
+            kept.by_state, kept.count = False, _MOST_KEPT
         if kept.by_state:
             kept.rows, kept.ended = [], []
         return kept.by_state
@@ -238,16 +244,41 @@ class EndedRows:
                 found.append(name)
         return tuple(found)
 
-    def _rows(self, names: dict[str, Any], chosen: tuple[str, ...], reward: Any) -> Any:
-        """Return the rewards and the columns of the chosen variables; None if one has another form now."""
+    def _rows(self, names: dict[str, Any], chosen: tuple[str, ...], reward: Any) -> tuple[Any, tuple[int, ...]]:
+        """Return the rewards beside the columns of the chosen variables, None if one has another form; their widths."""
         count, found = reward.numel(), [reward.detach().reshape(-1, 1).float()]
         for name in chosen:
             table = as_tensor(self._scene, names.get(name))
             if table is None or not table.dim() or len(table) != count or table.numel() > _LARGEST:
-                return None
+                return None, ()
             table = table.reshape(count, -1)
             found.append(table[:, :: -(-table.shape[1] // _MOST_COLUMNS)].float())
-        return self._scene.torch.cat(found, 1)
+        return self._scene.torch.cat(found, 1), tuple(one.shape[1] for one in found[1:])
+
+
+def _go_on(kept: _Kept, rows: Any, ended: Any, following: frozenset[str]) -> bool:
+    """Return True if a state after an end is the state of another row, which is trained, as an absorbing one is.
+
+    Args:
+        kept: names and widths of the columns.
+        rows: the rewards, and the columns of each variable.
+        ended: the rows that ended their episode.
+        following: variables with the next states.
+    """
+    ends = [sum(kept.widths[: at + 1]) + 1 for at in range(len(kept.widths))]
+    tables = {name: rows[:, end - width : end] for name, width, end in zip(kept.names, kept.widths, ends, strict=False)}
+    for name in following & tables.keys():
+        after = tables[name][ended].unique(dim=0)[:_MOST_COMPARED]
+        kinds = len(tables[name].unique(dim=0))
+        for other in tables.keys() - following:
+            before = tables[other]
+            if before.shape != tables[name].shape or 2 * len(before.unique(dim=0)) < kinds:
+                continue
+            if bool((before == tables[name]).all()):  # a second name of the next states
+                continue
+            if bool((after[:, None] == before[None]).all(-1).any()):
+                return True
+    return False
 
 
 def _ends_by_state(torch: Any, rows: Any, ended: Any) -> bool:
@@ -278,55 +309,6 @@ def _ends_by_state(torch: Any, rows: Any, ended: Any) -> bool:
     distances[torch.arange(len(distances)), flags.nonzero().flatten()] = float("inf")
     share = float(flags[distances.argmin(1)].float().mean())
     return share >= _LEAST_SHARE + float(flags.float().mean()) / 2
-
-
-@functools.lru_cache(maxsize=64)
-def _targets(code: CodeType) -> tuple[_Target, ...]:
-    """Return the sums of a reward and a product in a function or file that are stored, or given to a call."""
-    found: list[_Target] = []
-    for node in scope_of(code):
-        match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ):
-                found += _sums(_bare(value), name)
-            case ast.Call(args=[_, second, *_]):
-                found += _sums(_bare(second), "")
-    return tuple(found)
-
-
-def _sums(node: ast.expr, name: str) -> Iterator[_Target]:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-        return
-    for reward, product in ((node.left, node.right), (node.right, node.left)):
-        factors = tuple(_factors(product))
-        if len(factors) > 1 and isinstance(_bare(reward), ast.Name | ast.Attribute | ast.Subscript):
-            yield _Target(name, _bare(reward), factors, node)
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
-
-
-def _bare(node: ast.expr) -> ast.expr:
-    """Return an expression without the methods and the indices that change its shape or type only."""
-    while True:
-        match node:
-            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in _SHAPES:
-                node = inner
-            case ast.Subscript(value=inner, slice=ast.Tuple(elts=parts)) if all(map(_is_whole, parts)):
-                node = inner
-            case _:
-                return node
-
-
-def _is_whole(part: ast.expr) -> bool:
-    return ast.unparse(part) in (":", "None", "...")
 
 
 def _is_discount(node: ast.expr, names: dict[str, Any]) -> bool:
@@ -384,25 +366,10 @@ def _below(node: Any) -> _Read:
     return read
 
 
-def _is_used(one: _Target, target: Any, read: _Read, code: CodeType) -> bool:
+def _is_used(one: Target, target: Any, read: _Read, code: CodeType) -> bool:
     """Return True if the loss compares with these values, and not with others that are made of them."""
     if read.targets:
         values = target.detach().reshape(-1)
         found = [other.detach().reshape(-1) for other in read.targets if other.numel() == values.numel()]
         return any(bool((other == values).all()) for other in found)
-    return bool(one.name) and _is_only_subtracted(code, one.name)
-
-
-def _is_only_subtracted(code: CodeType, name: str) -> bool:
-    """Return True if a function or file reads a variable as a side of differences only."""
-    nodes = scope_of(code)
-    sides = {
-        id(_bare(side))
-        for node in nodes
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
-        for side in (node.left, node.right)
-    }
-    reads = [
-        node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]
-    return bool(reads) and all(id(node) in sides for node in reads)
+    return bool(one.name) and is_only_subtracted(code, one.name)

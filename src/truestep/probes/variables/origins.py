@@ -158,6 +158,25 @@ def stores_of(code: CodeType, name: str) -> list[ast.Assign | ast.For]:
     return _statements(code).get(name, [])
 
 
+def is_of_loop(frame: FrameType, name: str) -> bool:
+    """Return True if the innermost loop around the current line of a frame stores a variable, or if there is none."""
+    stored = _stored_in_loop(frame.f_code, frame.f_lineno)
+    return stored is None or root_of(name) in stored
+
+
+@functools.lru_cache(maxsize=64)
+def _stored_in_loop(code: CodeType, line: int) -> frozenset[str] | None:
+    around = [
+        node
+        for node in scope_of(code)
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if not around:
+        return None
+    inner = max(around, key=lambda node: node.lineno)
+    return frozenset(one.id for one in ast.walk(inner) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+
+
 def last_written(frame: FrameType, name: str) -> Site | None:
     """Return the last statement above the current line of a frame that stores a variable or writes into it.
 

@@ -9,6 +9,7 @@ from typing import Any
 from truestep.probes.active.rows.tables import CopiedRows, Table, differ, keys_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.arrays import Held, shape_of, version_of
+from truestep.probes.variables.origins import is_of_loop
 from truestep.seams.refs import Ref
 
 _LEAST = 8
@@ -58,7 +59,11 @@ class Lookup:
             return [], None
         rows = shape_of(torch, given[0])[0]
         inner = {id(frame) for frame in frames[:_INNER]} | {id(frame.f_globals) for frame in frames[:1]}
-        near = [one.value for one in held if one.owner in inner and shape_of(torch, one.value)[:1] == (rows,)]
+        near = [
+            one.value
+            for one in held
+            if one.owner in inner and shape_of(torch, one.value)[:1] == (rows,) and (whole or _is_new(one, frames))
+        ]
         for place, value in enumerate((*given, *near[:_MOST_NEAR])):
             found = self.locate(value, held, whole=whole)
             if place >= len(given):  # another order of the same rows need not be that of the input
@@ -112,6 +117,15 @@ class Lookup:
             self._known.clear()
         self._known[id(value), window] = Ref(value), version, table
         return table
+
+
+def _is_new(held: Held, frames: list[FrameType]) -> bool:
+    """Return True for a variable that the loop around the call stores: others hold the batch of an earlier training."""
+    for frame in frames:
+        names = id(frame.f_globals) if frame.f_code.co_name == "<module>" else id(frame)
+        if held.owner == names:
+            return is_of_loop(frame, held.name)
+    return True
 
 
 def _is_floating(value: Any) -> bool:

@@ -114,7 +114,9 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
                     equal.append((share, Tokens(path, time, shift, crossed)))
         matches = [tokens for share, tokens in equal if share >= _LEAST_EQUAL]
         # Targets that are not shifted match in either dimension: the model must read them in both.
-        clear = len(matches) == 1 or {(tokens.shift, tokens.crossed) for tokens in matches} == {(0, False)}
+        plain = {(tokens.shift, tokens.crossed) for tokens in matches} == {(0, False)}
+        whole = value.numel() == len(flat)  # a match in one dimension only: the other one is too short to be read
+        clear = (plain and not (whole and len(matches) == 1)) or (len(matches) == 1 and not plain)
         if clear and kinds >= _LEAST_VALUES:
             found += matches
     return found
@@ -200,7 +202,7 @@ def look(trial: Trial, tokens: Tokens, classes: int, whole: bool = True) -> Ahea
     except Refused:  # positions of a fixed number
         if value.shape[1 - time] == length or any(length in one.shape[-1:] for one in trial.copy.parameters()):
             raise
-        record.by_size(length)
+        record.by_size(length, int(value.shape[1 - time]))
     used, reads = [], []
     last = _last(value.movedim(time, 1))
     end = max(min(last + 2, length), _LEAST_LENGTH)  # without the padding behind it
@@ -271,9 +273,18 @@ class _Record:
         self._next = 0
         return self._mode(self._measure)
 
-    def by_size(self, length: int) -> None:
-        """Take dimensions as long as the sequences for those of the positions, where shorter ones cannot run."""
+    def by_size(self, length: int, samples: int) -> None:
+        """Take dimensions as long as the sequences for those of the positions, where shorter ones cannot run.
+
+        Raises:
+            Refused: a result has a multiple of such numbers for each sample: positions, or the features of a summary.
+        """
         self._positions = []
+        for _, tensors in self._seen:
+            for one in tensors:
+                of_samples = one.dim() > 1 and one.shape[0] == samples and length not in one.shape
+                if of_samples and any(size > length and size % length == 0 for size in one.shape[1:]):
+                    raise Refused("its positions cannot be told from its features")
         for _, tensors in self._seen:
             mixed = [any(size > length and size % length == 0 for size in one.shape) for one in tensors]
             dims = [[dim for dim, size in enumerate(one.shape) if size == length] for one in tensors]

@@ -24,8 +24,9 @@ def one_model_repeated(program: Program) -> Iterator[Suspicion]:
     """Yield lists that repeat one new model, so that all their elements are one object; not those that say so."""
     lines = program.text.splitlines()
     for found in _repeats(program):
-        end: int = getattr(found.node, "end_lineno", 0)
-        if not _ON_PURPOSE.search("\n".join(lines[max(0, found.node.lineno - 1 - _BEFORE) : end])):  # type: ignore[attr-defined]
+        first, last = max(0, getattr(found.node, "lineno", 1) - 1 - _BEFORE), getattr(found.node, "end_lineno", 0)
+        named = isinstance(found.node, ast.ListComp)  # by a name: what the file says of it anywhere counts
+        if not _ON_PURPOSE.search(program.text if named else "\n".join(lines[first:last])):
             yield found
 
 
