@@ -302,7 +302,7 @@ class SoftmaxRead(Event):
     use: str = "attention"
     """"attention" (the weights of self-attention by hand), or "labels" (a label picks a value of each row)."""
     over: str = "keys"
-    """What the softmax of attention runs over: "keys", over which the values are summed, "queries", "heads", or "one"
+    """The dimension of the softmax of attention: "keys", over which the values are summed, "queries", "heads", or "one"
     number. Of labels: "classes" or "samples"."""
     shape: tuple[int, ...] = ()
     """That of its result."""

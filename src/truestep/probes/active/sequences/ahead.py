@@ -284,7 +284,7 @@ class _Record:
             for one in tensors:
                 of_samples = one.dim() > 1 and one.shape[0] == samples and length not in one.shape
                 if of_samples and any(size > length and size % length == 0 for size in one.shape[1:]):
-                    raise Refused("its positions cannot be told from its features")
+                    raise Refused("its positions and its features have like sizes")
         for _, tensors in self._seen:
             mixed = [any(size > length and size % length == 0 for size in one.shape) for one in tensors]
             dims = [[dim for dim, size in enumerate(one.shape) if size == length] for one in tensors]

@@ -125,7 +125,7 @@ def _picks_of_rows(torch: Any, node: Any, rows: int) -> bool:
 
 
 def _over(torch: Any, shape: tuple[int, ...], dim: int, at: int, path: tuple[Any, ...]) -> str | None:
-    """Return what a softmax runs over: "keys" that the product sums over, "queries", or "heads"; None if unknown."""
+    """Return the dimension of a softmax: "keys" that the product sums over, "queries", or "heads"; None if unknown."""
     along = dim % len(shape)
     if torch.Size(shape).numel() > _MOST_VALUES:
         return None

@@ -1,6 +1,6 @@
 """Edges of batches of graphs, compared with the numbers of the graphs that their nodes belong to.
 
-The nodes of a batch are numbered on from graph to graph. Edges that keep the numbers of their own graph all join nodes
+The nodes of a batch are numbered on from graph to graph. Edges that keep the numbers within a graph all join nodes
 of the first ones.
 """
 

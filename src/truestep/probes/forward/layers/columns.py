@@ -92,7 +92,7 @@ class Columns:
     def compare(self) -> None:
         """Compare the weights with those of the first pass: the outputs that are read twice move, and the others not.
 
-        A model may be freed before the end: what its weights showed last is kept.
+        A model may be freed before the end: the latest comparison is kept.
         """
         for number, found in list(self._found.items()):
             weight = found.weight()
