@@ -138,7 +138,7 @@ class NearCopies:
         ones, as the array itself may be given to the model.
         """
         torch, scene = self._scene.torch, self._scene
-        shape = shape_of(torch, given[0]) if given else ()
+        shape = shape_of(torch, given[0]) if given and type(given[0]) is torch.Tensor else ()
         if len(shape) != 2 or not shape[0] >= _LEAST_BATCH or not given[0].is_floating_point():
             return []
         tables = [one.table for one in found if not one.window and one.form[0] == shape[1:] and one.form[1]]
