@@ -38,7 +38,6 @@ from truestep.events._backward import (
     AnomalyModeSeen,
     BackwardEnded,
     BroadcastOnTape,
-    ColumnsUnread,
     DistancesRead,
     EndsRead,
     GradientsRepaired,
@@ -60,6 +59,7 @@ from truestep.events._backward import (
 from truestep.events._data import (
     BatchDrawn,
     BatchRead,
+    EdgesRead,
     LoaderEnded,
     LoaderStarted,
     LoaderTimed,
@@ -92,7 +92,6 @@ from truestep.events._files import (
 from truestep.events._forward import (
     AxesRead,
     BatchStatisticsTaken,
-    EdgesRead,
     FirstNormRead,
     FirstStatisticsUsed,
     ForwardCalledDirectly,
@@ -151,6 +150,7 @@ from truestep.events._objects import (
 from truestep.events._parameters import (
     AverageMeasured,
     AverageOfItself,
+    ColumnsUnread,
     CopyUnchanged,
     FreezeIgnored,
     FrozenStepped,

@@ -385,23 +385,3 @@ class InputRepeated(Event):
     """Number of all inputs of the layer."""
     site: Site | None = None
     """The operation that joins, or the line that runs the layer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnsUnread(Event):
-    """At the end, outputs of a linear layer kept their weights: the loss reads others twice, by their place.
-
-    Sent once for each such layer.
-    """
-
-    absent: ClassVar[str] = "no output of a layer that is read twice beside one that is not read"
-    parameter: int
-    """The weight of the layer."""
-    unread: tuple[int, ...] = ()
-    """Outputs that no loss reads."""
-    again: tuple[int, ...] = ()
-    """Outputs that the loss selects more than once."""
-    outputs: int = 0
-    """Number of all outputs of the layer."""
-    site: Site | None = None
-    """The backward pass."""

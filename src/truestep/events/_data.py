@@ -100,3 +100,18 @@ class LoaderTimed(Event):
     """Whether this delay was a large part of the time, so that the loader's workers lacked processors as well."""
     beside: bool = False
     """Whether an accelerator may have worked while the run waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EdgesRead(Event):
+    """A model was called on a batch of graphs: its edges were compared with the graphs of its nodes."""
+
+    absent: ClassVar[str] = "no model called on edges and the graphs of nodes"
+    model: int
+    graphs: int = 0
+    nodes: int = 0
+    edges: int = 0
+    without: int = 0
+    """Number of nodes behind those of all edges, if these are among as many nodes as the largest graph has; 0 if the
+    edges join nodes of other graphs as well, and if they are few."""
+    site: Site | None = None

@@ -239,3 +239,23 @@ class FreezeIgnored(Event):
     parameters: tuple[int, ...] = ()
     site: Site | None = None
     """Line of the assignment, or None if not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnsUnread(Event):
+    """At the end, outputs of a linear layer kept their weights: the loss reads others twice, by their place.
+
+    Sent once for each such layer.
+    """
+
+    absent: ClassVar[str] = "no output of a layer that is read twice beside one that is not read"
+    parameter: int
+    """The weight of the layer."""
+    unread: tuple[int, ...] = ()
+    """Outputs that no loss reads."""
+    again: tuple[int, ...] = ()
+    """Outputs that the loss selects more than once."""
+    outputs: int = 0
+    """Number of all outputs of the layer."""
+    site: Site | None = None
+    """The backward pass."""

@@ -21,7 +21,7 @@ from truestep.rules._syntax.steps.repetitions import loop_of_repetitions
 from truestep.syntax import Program, Suspicion
 
 _Seed = tuple[Site | None, int]
-_LEAST_TRAININGS = 3
+_LEAST_TRAININGS, _MOST_TRAININGS = 3, 64
 _LEAST_LOSSES = 4
 
 
@@ -117,9 +117,7 @@ class SeedInTrainingLoop(Rule):
             case Seeded(seed=seed) if seed >= 0:
                 self._set.append((event.site, seed))
                 self._repeated = None
-                if self._latest is None or self._latest.first != run.step or self._latest.losses:
-                    self._latest = _Training(run.step)
-                self._trainings.setdefault((event.site, seed), []).append(self._latest)
+                self._begin((event.site, seed), run)
             case OptimizerBuilt() if self._latest is not None and not self._latest.losses:
                 self._latest.built = True
             case LossRead() if self._latest is not None:
@@ -135,6 +133,14 @@ class SeedInTrainingLoop(Rule):
                     self._owners[key] = event.optimizer
                 self._set.clear()
                 self._repeated = None
+
+    def _begin(self, key: _Seed, run: Progress) -> None:
+        """Begin a training after a seed; two seeds without a step between them begin the same one."""
+        if self._latest is None or self._latest.first != run.step or self._latest.losses:
+            self._latest = _Training(run.step)
+        known = self._trainings.setdefault(key, [])
+        if len(known) < _MOST_TRAININGS:  # a seed can be set in each step
+            known.append(self._latest)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for (site, _), trainings in self._trainings.items():

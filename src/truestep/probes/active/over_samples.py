@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes.active.trial import operations
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
 
@@ -65,16 +66,13 @@ class OverSamples:
 
     def mode(self) -> Any:
         """Return a torch function mode that records."""
-        recorder = self
+        return operations(self._scene.torch, self._run)
 
-        class Operations(self._scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
-            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-                given = recorder.given(args, kwargs or {})
-                result = function(*args, **(kwargs or {}))
-                recorder.made(_name(function, args, result), given, result)
-                return result
-
-        return Operations()
+    def _run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        given = self.given(args, kwargs)
+        result = function(*args, **kwargs)
+        self.made(_name(function, args, result), given, result)
+        return result
 
     def taken(self) -> list[_Operation]:
         """Return the operations recorded since the last call."""
@@ -183,16 +181,13 @@ class ByPlace:
 
     def mode(self) -> Any:
         """Return a torch function mode that records."""
-        recorder = self
+        return operations(self._scene.torch, self._run)
 
-        class Operations(self._scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
-            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-                result = function(*args, **(kwargs or {}))
-                if not recorder.table:
-                    recorder.made(str(getattr(function, "__name__", "")), args, result)
-                return result
-
-        return Operations()
+    def _run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        result = function(*args, **kwargs)
+        if not self.table:
+            self.made(str(getattr(function, "__name__", "")), args, result)
+        return result
 
     def made(self, name: str, args: Any, result: Any) -> None:
         """Handle one operation."""

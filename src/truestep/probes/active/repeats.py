@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from truestep.events import Site
+from truestep.probes.active.trial import operations
 from truestep.probes.context.scene import Scene
 
 _MOST_OPERATIONS = 2000
@@ -63,16 +64,13 @@ class Repeats:
 
     def mode(self) -> Any:
         """Return a torch function mode that records."""
-        recorder = self
+        return operations(self._scene.torch, self._run)
 
-        class Operations(self._scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
-            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-                given = recorder.given(args)
-                result = function(*args, **(kwargs or {}))
-                recorder.made(str(getattr(function, "__name__", "")), given, result)
-                return result
-
-        return Operations()
+    def _run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        given = self.given(args)
+        result = function(*args, **kwargs)
+        self.made(str(getattr(function, "__name__", "")), given, result)
+        return result
 
     def taken(self) -> list[_Operation]:
         """Return the operations recorded since the last call."""

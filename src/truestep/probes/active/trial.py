@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.active import restored_states
@@ -51,6 +52,21 @@ class Trial:
         if not found:
             raise Refused("its result has no floating-point tensor")
         return found
+
+
+def operations(torch: Any, handle: Callable[[Any, Any, dict[str, Any]], Any]) -> Any:
+    """Return a torch function mode in which a function runs each operation.
+
+    Args:
+        torch: the module.
+        handle: gets the function, its arguments and its keywords, and returns the result.
+    """
+
+    class Operations(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return handle(function, args, kwargs or {})
+
+    return Operations()
 
 
 def own(value: Any, torch: Any, depth: int = 0) -> Any:

@@ -169,7 +169,7 @@ def _is_computed(node: Any) -> bool:
 
 
 def _is_of_values(product: Any, at: int) -> bool:
-    """Return True if weights are multiplied by tensors that are made of inputs, and are no other weights."""
+    """Return True if the other factor of a product of weights was computed from inputs, and not by another softmax."""
     node = product.next_functions[1 - at][0]
     while node is not None and str(node.name()) in VIEWS:
         node = node.next_functions[0][0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from truestep.events import LayersRepeated, Site
@@ -22,27 +24,29 @@ def look_for_repeats(scene: Scene, module: Any, model: int, site: Site | None) -
         model: its number.
         site: line that calls the model.
     """
-    told = 0
-    for name, part in module.named_modules():
-        if type(part).__name__ not in _CONTAINERS or told >= _MOST:
-            continue
-        places = Counter(id(one) for one in part._modules.values() if one is not None)
-        layer = next(
-            (one for one in part._modules.values() if places[id(one)] > 1 and any(True for _ in one.parameters())), None
-        )
-        if layer is None:
-            continue
+    for name, layer, times in islice(_repeated(module), _MOST):
         path = _file_of(module.get_submodule(name.rpartition(".")[0]))
-        told += 1
         scene.tell(
             LayersRepeated,
             model=model,
             name=name,
             kind=type(layer).__name__,
-            times=places[id(layer)],
+            times=times,
             path=path if path in scene.sites.own_files() else site.path if site is not None else "",
             site=site,
         )
+
+
+def _repeated(module: Any) -> Iterator[tuple[str, Any, int]]:
+    """Yield the path of each container with a layer in several places, this layer, and the number of its places."""
+    for name, part in module.named_modules():
+        if type(part).__name__ in _CONTAINERS:
+            layers = [one for one in part._modules.values() if one is not None]
+            places = Counter(map(id, layers))
+            found = (one for one in layers if places[id(one)] > 1 and next(one.parameters(), None) is not None)
+            layer = next(found, None)
+            if layer is not None:
+                yield name, layer, places[id(layer)]
 
 
 def _file_of(module: Any) -> str:
