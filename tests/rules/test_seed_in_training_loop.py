@@ -115,3 +115,9 @@ OTHER = {
 @pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
 def test_equal_trainings_for_another_purpose_are_quiet(tmp_path: Path, text: str) -> None:
     assert not trainings(tmp_path, text)
+
+
+def test_many_trainings_are_counted_and_the_first_ones_are_kept(tmp_path: Path) -> None:
+    (finding,) = trainings(tmp_path, AVERAGED["comprehension"], losses=(LOSSES,) * 70)
+    assert finding.message.startswith("70 trainings are the same")
+    assert not trainings(tmp_path, AVERAGED["comprehension"], losses=(*(LOSSES,) * 63, (2.3, 2.1, 1.9, 1.5)))

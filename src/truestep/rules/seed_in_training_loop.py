@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from truestep.events import (
@@ -110,6 +111,7 @@ class SeedInTrainingLoop(Rule):
         self._found: dict[Site | None, int] = {}
         """Line to the step of its first repetition."""
         self._trainings: dict[_Seed, list[_Training]] = {}
+        self._times: Counter[_Seed] = Counter()
         self._latest: _Training | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -138,14 +140,15 @@ class SeedInTrainingLoop(Rule):
         """Begin a training after a seed; two seeds without a step between them begin the same one."""
         if self._latest is None or self._latest.first != run.step or self._latest.losses:
             self._latest = _Training(run.step)
+        self._times[key] += 1
         known = self._trainings.setdefault(key, [])
         if len(known) < _MOST_TRAININGS:  # a seed can be set in each step
             known.append(self._latest)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        for (site, _), trainings in self._trainings.items():
-            if event.how == "finished" and site is not None and _are_equal(trainings):
-                self._averaged(site, len(trainings), run)
+        for key, trainings in self._trainings.items():
+            if event.how == "finished" and key[0] is not None and _are_equal(trainings):
+                self._averaged(key[0], self._times[key], run)
 
     def _averaged(self, site: Site, times: int, run: Progress) -> None:
         """Report equal trainings if a loop repeats them for a mean over their results."""
