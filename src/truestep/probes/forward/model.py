@@ -11,6 +11,7 @@ from truestep.events import ModelMet, UnregisteredModuleCalled
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
+from truestep.probes.context.values import has_values
 from truestep.probes.forward.layers.repeated import look_for_repeats
 from truestep.probes.forward.layers.settings import LayerSettings
 from truestep.probes.forward.layers.unwritten import Unwritten
@@ -27,6 +28,7 @@ _RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
 """Names of the rate in layers that drop at random."""
 _SENTINELS = 4
 _MOST_KNOWN = 8
+_MOST_VALUES = 1 << 22
 
 
 class Model:
@@ -63,6 +65,23 @@ class Model:
             except TypeError:
                 self.last_input = id(first)
         return same
+
+    def has_repeated_rows(self) -> bool:
+        """Return True if the first argument of the latest call has each sample several times, for several draws."""
+        first: Any = self.last_input() if isinstance(self.last_input, Ref) else None
+        count = getattr(first, "shape", ())[:1]
+        if not count or not getattr(first, "is_cpu", False) or not has_values(first):
+            return False
+        if not 1 < count[0] <= first.numel() <= _MOST_VALUES:
+            return False
+        rows = first.detach().reshape(count[0], -1)
+        alike = (rows == rows[:1]).all(1).nonzero().flatten().tolist()
+        times = len(alike)
+        if times < 2 or count[0] % times:
+            return False
+        after = rows.reshape(times, count[0] // times, -1)
+        beside = rows.reshape(count[0] // times, times, -1)
+        return bool((after == after[:1]).all()) or bool((beside == beside[:, :1]).all())
 
     def knows(self, step: int) -> bool:
         """Return True if the input of the latest call is that of an earlier such call, before this step, or a part."""

@@ -233,7 +233,9 @@ class ModuleProbe(Probe):
         if dropout is not None and (grad or any(part.training for part in module.modules())):
             dropout = None
         drops = drops and training and not grad
-        known = not grad and training and (drops or on > 0) and model.knows(scene.sampling.step)
+        looks = not grad and training and (drops or on > 0)
+        known = looks and model.knows(scene.sampling.step)
+        same = same or (looks and model.has_repeated_rows())
         kinds = model.count, len(model.sensitive)
         key = (kinds, training, on, grad, tracked, same, scene.loader, autocast, dropout, drops, known)
         event = place.events.get(key)
