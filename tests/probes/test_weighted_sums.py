@@ -62,11 +62,20 @@ def over_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return joined((heads(q) @ heads(k).transpose(2, 3) / 2).softmax(1) @ heads(v))
 
 
+def over_samples(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return (q @ k.transpose(1, 2)).softmax(0) @ v
+
+
+def over_samples_of_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return joined((heads(q) @ heads(k).transpose(2, 3) / 2).softmax(0) @ heads(v))
+
+
 @pytest.mark.parametrize(
     ("mix", "over"),
     [
         (right, "keys"), (keys_first, "keys"), (of_heads, "keys"), (over_queries, "queries"),
         (weights_turned, "queries"), (over_heads, "heads"),
+        (over_samples, "samples"), (over_samples_of_heads, "samples"),
     ],
 )  # fmt: skip
 def test_the_dimension_of_attention_is_read(mix: Attention, over: str) -> None:

@@ -10,6 +10,7 @@ from truestep.events import (
     SamplesCompared,
     Site,
     SoftmaxRead,
+    UnitVectorsRead,
 )
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
@@ -168,3 +169,25 @@ def test_labels_that_pick_from_a_softmax_over_samples_are_found():
 
 def test_a_right_softmax_of_attention_clears_the_line():
     assert judge(SoftmaxWrongDim, [use("queries"), STEP] * 2 + [use("keys"), STEP]) == []
+
+
+APART = UnitVectorsRead(site=LINE, apart=True, shape=(8, 5, 16), dim=1)
+
+
+def test_products_of_vectors_with_a_norm_along_the_positions_are_found():
+    (finding,) = judge(SoftmaxWrongDim, [APART, STEP] * 2)
+    assert finding.message == "vectors are normalised over dimension 1, and multiplied over their features"
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.seen.count == 2
+
+
+@pytest.mark.parametrize("before", [[APART], [APART, UnitVectorsRead(site=LINE)], [UnitVectorsRead(site=LINE), APART]])
+def test_products_of_one_step_or_with_other_norms_are_not_reported(before):
+    assert judge(SoftmaxWrongDim, [*before, STEP, *before[1:], STEP]) == []
+
+
+def test_a_softmax_over_samples_inside_a_model_is_reported_once():
+    over = SoftmaxRead(site=LINE, over="samples", shape=(8, 5, 5), dim=0)
+    inside = SamplesCompared(model=1, site=LINE, cause="softmax", kind="softmax", samples=8, before=(8, 5, 5))
+    (finding,) = judge(SoftmaxWrongDim, [over, STEP, over, inside, STEP])
+    assert "the first dimension, such as that of the samples" in finding.message

@@ -129,6 +129,7 @@ from truestep.events._losses import (
     TargetsMatched,
     TargetsTrained,
     TranscriptsRead,
+    UnitVectorsRead,
 )
 from truestep.events._objects import (
     DrawsRepeated,
@@ -369,6 +370,7 @@ __all__ = [
     "TermsRead",
     "TranscriptsRead",
     "TwinIdle",
+    "UnitVectorsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",

@@ -302,12 +302,28 @@ class SoftmaxRead(Event):
     use: str = "attention"
     """"attention" (the weights of self-attention by hand), or "labels" (a label picks a value of each row)."""
     over: str = "keys"
-    """The dimension of the softmax of attention: "keys", over which the values are summed, "queries", "heads", or "one"
-    number. Of labels: "classes" or "samples"."""
+    """The dimension of the softmax of attention: "keys", over which the values are summed, "queries", "samples" (the
+    first of three or more dimensions), "heads", or "one" number. Of labels: "classes" or "samples"."""
     shape: tuple[int, ...] = ()
     """That of its result."""
     dim: int = -1
     """Its dimension, as the program passed it."""
+    files: tuple[str, ...] = ()
+    """Files of the program, if it runs over another dimension."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnitVectorsRead(Event):
+    """At a sampled backward, in the first ones of a line: a product of two tensors of unit vectors on the tape."""
+
+    absent: ClassVar[str] = "no product of unit vectors"
+    site: Site | None = None
+    apart: bool = False
+    """Whether the product sums over the features of a layer, and both norms run along another dimension."""
+    shape: tuple[int, ...] = ()
+    """That of the vectors."""
+    dim: int = -1
+    """Dimension of the norm of the first factor."""
     files: tuple[str, ...] = ()
     """Files of the program, if it runs over another dimension."""
 

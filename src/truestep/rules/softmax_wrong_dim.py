@@ -14,6 +14,7 @@ from truestep.events import (
     SamplesCompared,
     Site,
     SoftmaxRead,
+    UnitVectorsRead,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
@@ -23,12 +24,18 @@ from truestep.syntax import Program, Suspicion
 _OF_CLASSES = ("nll_loss", "cross_entropy")
 _LEAST_READS = 3
 _LEAST_LOOKS = 2
-_OVER = {"queries": "the queries", "heads": "another dimension, such as that of the heads", "one": "one number"}
+_OVER = {
+    "queries": "the queries",
+    "heads": "another dimension, such as that of the heads",
+    "samples": "the first dimension, such as that of the samples",
+    "one": "one number",
+}
 _COST = {
     "queries": "the weights of a query do not sum to one, and depend on the other queries",
     "heads": "the weights of a query do not sum to one, and one head takes from the others",
     "one": "all weights are 1",
-    "samples": "the share of a class for a sample depends on the other samples",
+    "samples": "the weights of a query do not sum to one, and a sample takes from the others",
+    "labels": "the share of a class for a sample depends on the other samples",
 }
 
 
@@ -53,9 +60,10 @@ class SoftmaxWrongDim(Rule):
     scores over the samples, if the model is trained by a cross entropy of so many classes, and the program takes the
     largest of each row, or one class of every row as a probability, by its name.
 
-    Also reports, at two sampled steps, self-attention by hand with a softmax over the queries or the heads, while the
-    product with the values sums over the keys; and labels that pick a value of each row, by ``gather`` or an index,
-    from a softmax over the samples.
+    Also reports, at two sampled steps, self-attention by hand with a softmax over the queries, the heads or the
+    samples, while the product with the values sums over the keys; labels that pick a value of each row, by ``gather``
+    or an index, from a softmax over the samples; and products of two tensors that sum over the features of a layer,
+    while both were divided by a norm along another dimension, as ``normalize`` does by default in a sequence.
 
     Why it matters
     --------------
@@ -108,6 +116,7 @@ class SoftmaxWrongDim(Rule):
         ProbabilitiesRead,
         ResultCompared,
         SamplesCompared,
+        UnitVectorsRead,
     )
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
@@ -147,6 +156,8 @@ class SoftmaxWrongDim(Rule):
             self._unlike(event, run)
         if isinstance(event, SoftmaxRead):
             self._used(event, run)
+        if isinstance(event, UnitVectorsRead):
+            self._multiplied(event, run)
         if isinstance(event, ResultCompared) and event.how == "shares":
             self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
@@ -239,6 +250,8 @@ class SoftmaxWrongDim(Rule):
             return
         calls = list(attention.softmaxes_over(event.files, event.dim))
         site = calls[0] if len(calls) == 1 else None
+        if site in self._drafts:
+            return  # a check on a copy has reported the softmax
         labels = event.use == "labels"
         draft = self.report(
             site or event.site,
@@ -248,10 +261,34 @@ class SoftmaxWrongDim(Rule):
             run=run,
             label=f"of shape {event.shape}, over dimension {event.dim}",
             related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
-            cost=_COST[event.over],
+            cost=_COST["labels" if labels else event.over],
             help=_help("batch")
             if labels
             else "let both run over the keys: `(q @ k.transpose(-1, -2)).softmax(dim=-1) @ v`",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=key,
+        )
+        draft.count = draft.total = count
+
+    def _multiplied(self, event: UnitVectorsRead, run: Progress) -> None:
+        key = "units", event.site
+        before = self._uses.get(key, 0)
+        self._uses[key] = count = before + 1 if event.apart and before >= 0 else -1
+        if count < 0:
+            self.withdraw(key)
+        if count < _LEAST_LOOKS:
+            return
+        calls = list(attention.norms_over(event.files, event.dim, len(event.shape)))
+        site = calls[0] if calls else None
+        draft = self.report(
+            site or event.site,
+            f"vectors are normalised over dimension {event.dim}, and multiplied over their features",
+            run=run,
+            label=f"of shape {event.shape}: no vector of features has a norm of one",
+            related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
+            cost="the products are no cosines: they grow with the norms, and depend on the other positions",
+            help="normalise the features, `F.normalize(x, dim=-1)`: the default is dimension 1",
             confidence=Confidence.MEDIUM,
             unit="losses read",
             key=key,
@@ -276,6 +313,8 @@ class SoftmaxWrongDim(Rule):
         )
 
     def _inside(self, event: SamplesCompared, run: Progress) -> None:
+        if any(draft.primary.site == event.site for draft in self._drafts.values()):
+            return
         name = run.model_name(event.model)
         self.report(
             event.site,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, Site
 from truestep.probes.backward.anomaly import Anomaly
+from truestep.probes.backward.attention.unit_vectors import UnitVectors
 from truestep.probes.backward.attention.weighted_sums import WeightedSums
 from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.gradient_reads import names_gradients
@@ -88,6 +89,7 @@ class BackwardProbe(Probe):
         self.distances = Distances(self.scene)
         self.masked = MaskedScores(self.scene)
         self.sums = WeightedSums(self.scene)
+        self.units = UnitVectors(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.ends = self.scene.ends = EndedRows(self.scene)
@@ -255,6 +257,7 @@ class BackwardProbe(Probe):
         read_divergence(scene, node, site)
         self.masked.look(node, site)
         self.sums.look(node, site)
+        self.units.look(node, site)
         self.unread.look(scene.sites.frame(1), backward=True)
         if scene.checks is not None:
             scene.checks.differentiated(node, site)

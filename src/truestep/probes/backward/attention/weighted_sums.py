@@ -125,7 +125,10 @@ def _picks_of_rows(torch: Any, node: Any, rows: int) -> bool:
 
 
 def _over(torch: Any, shape: tuple[int, ...], dim: int, at: int, path: tuple[Any, ...]) -> str | None:
-    """Return the dimension of a softmax: "keys" that the product sums over, "queries", or "heads"; None if unknown."""
+    """Return the dimension of a softmax: "keys" that the product sums over, "queries", "samples" or "heads".
+
+    Return None if it is unknown.
+    """
     along = dim % len(shape)
     if torch.Size(shape).numel() > _MOST_VALUES:
         return None
@@ -141,9 +144,9 @@ def _over(torch: Any, shape: tuple[int, ...], dim: int, at: int, path: tuple[Any
         return "keys" if sum(varies) == 1 else None
     if varies[other]:
         return "queries" if sum(varies) == 1 else None
-    if along == 0:
-        return None  # the samples of a batch
-    return "one" if not any(varies) else "heads"
+    if not any(varies):
+        return "one" if along else None
+    return "samples" if along == 0 and sum(varies) == 1 else "heads" if along else None
 
 
 def _product(softmax: Any) -> Any:

@@ -51,7 +51,9 @@ def score_partners(scene: Scene, kind: str, site: Site | None, input: Any, targe
         if not square and bool(target.any()):
             return
         partner = scores[own, target]
-        itself, symmetric, other = _is_largest(scores, partner), square and _is_symmetric(scores), False
+        symmetric, other = square and _is_symmetric(scores), False
+        # Words of a query that are words of its document too have the largest score as well, in a table of two sides.
+        itself = (symmetric or not square) and _is_largest(scores, partner)
         if square and not itself:
             usual = (own + rows // 2) % rows if symmetric else own
             closer = int((scores[own, usual] > partner).sum())

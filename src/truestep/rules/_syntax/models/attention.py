@@ -1,4 +1,4 @@
-"""Softmaxes of a dimension, from the syntax."""
+"""Softmaxes and norms of a dimension, from the syntax."""
 
 from __future__ import annotations
 
@@ -20,6 +20,24 @@ def softmaxes_over(files: Iterable[str], dim: int) -> Iterator[Site]:
             continue
         for node in ast.walk(program.tree):
             if isinstance(node, ast.Call) and _dimension(node) == dim:
+                yield site_of(path, program.tree, node)
+
+
+def norms_over(files: Iterable[str], dim: int, rank: int) -> Iterator[Site]:
+    """Yield the lines of files with a ``normalize`` over a dimension of tensors, written as a number or by default."""
+    for path in files:
+        program = program_of(path)
+        if program is None:
+            continue
+        for node in ast.walk(program.tree):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func).rpartition(".")[2] != "normalize":
+                continue
+            given = [one.value for one in node.keywords if one.arg == "dim"] + node.args[2:3]
+            try:
+                value = ast.literal_eval(given[0]) if given else 1
+            except ValueError:
+                continue
+            if type(value) is int and value % rank == dim:
                 yield site_of(path, program.tree, node)
 
 
