@@ -137,3 +137,25 @@ def surrogate(extreme, sign):
 )
 def test_the_more_favourable_of_two_ratios_is_taken(loss, expected):
     assert turned_term(loss().grad_fn) == expected
+
+
+MIXED = torch.linspace(-2, 3, 18).view(6, 3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda: ((OUT - MIXED).abs() / MIXED).mean(), "quotient"),
+        (lambda: 100 * ((OUT - MIXED) ** 2 / MIXED).sum() + error(), "quotient"),
+        (lambda: (F.smooth_l1_loss(OUT, MIXED, reduction="none") / MIXED).mean(), "quotient"),
+        (lambda: ((d := MIXED - OUT) * d / MIXED).mean(), "quotient"),
+        (lambda: ((OUT - MIXED).abs() / MIXED.abs()).mean(), ""),
+        (lambda: ((OUT - MIXED) / MIXED).abs().mean(), ""),
+        (lambda: ((OUT - MIXED) / MIXED).mean(), ""),
+        (lambda: ((OUT - MIXED).abs() / (MIXED + 1.9)).mean(), ""),
+        (lambda: (OUT.abs() / MIXED).mean(), ""),
+        (lambda: ((OUT - MIXED).abs() / MIXED[:1]).mean(), ""),
+    ],
+)
+def test_errors_over_values_of_both_signs_are_read(loss, expected):
+    assert turned_term(loss().grad_fn) == expected

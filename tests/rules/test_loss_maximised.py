@@ -166,6 +166,7 @@ def test_the_directions_of_an_optimizer_that_maximises_are_not_those_of_its_loss
             "ratio",
             "of the ratio of probabilities and the clipped one, the more favourable is taken: nothing is clipped",
         ),
+        ("quotient", "errors are divided by values of both signs: those over a value below zero are made larger"),
     ],
 )
 def test_a_term_with_the_wrong_sign_is_found(turned, message):
@@ -180,6 +181,13 @@ def test_a_term_that_has_the_wrong_sign_at_times_or_is_maximised_is_quiet():
     assert not found(values[:4], turned="entropy")
     built = OptimizerBuilt(optimizer=1, parameters=(1, 2), maximizes=True, site=Site("train.py", 10))
     assert not found(values, turned="entropy", built=built)
+
+
+@pytest.mark.parametrize(("small", "expected"), [(1, 1), (2, 0)])
+def test_errors_over_values_of_one_sign_in_a_small_batch_change_nothing(small, expected):
+    batch = [read(1.0, turned="quotient"), read(0.9, turned="quotient"), read(0.8, turned="quotient")]
+    found_here = judge(LossMaximised, [*WEIGHTS, BUILT, MODEL, *[*batch, *[read(0.5)] * small, STEP] * 12, MOVED])
+    assert len(found_here) == expected
 
 
 def test_weights_that_an_opponent_makes_larger_are_quiet():

@@ -258,7 +258,8 @@ class LossRead(Event):
     """Whether it is a negative multiple."""
     turned: str = ""
     """A term with the other sign than it is meant to have: "weights" if their size is subtracted, "entropy" if that of
-    a policy is added, "ratio" if the more favourable of a ratio of PPO and the clipped one is taken."""
+    a policy is added, "ratio" if the more favourable of a ratio of PPO and the clipped one is taken, "quotient" if
+    errors are divided by values of both signs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

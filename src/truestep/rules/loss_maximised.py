@@ -16,6 +16,8 @@ _LEAST_READS = 5
 _LEAST_STEPS = 10
 _LEAST_FALLS = 0.75
 """Least share of the changes of a loss that are falls, if it falls without a bound."""
+_LEAST_MIXED = 0.75
+"""Least share of the reads with errors over values of both signs."""
 _UNBOUND = 1000
 """Fall of a loss below zero, as a multiple of its first value, from which nothing bounds it."""
 _LEAST_PUSHES, _MOST_PUSHES = 3, 64
@@ -45,6 +47,10 @@ _TURNED = {
     "ratio": (
         "of the ratio of probabilities and the clipped one, the more favourable is taken: nothing is clipped",
         "take the minimum of both objectives, and differentiate its negative; or the maximum of both losses",
+    ),
+    "quotient": (
+        "errors are divided by values of both signs: those over a value below zero are made larger",
+        "divide by the size of the value, `error / y.abs().clamp_min(1e-3)`",
     ),
 }
 """Message and help for a term with the wrong sign."""
@@ -105,7 +111,8 @@ class LossMaximised(Rule):
     the factor was negative at each of them, at the end of the run. Also reports a loss that falls to a thousand times
     its first value below zero, and losses with a term of the wrong sign at each read: squares, absolute values or norms
     of weights that are subtracted; the entropy of a policy that is added, next to the log-probabilities of its actions;
-    and, of the ratio of PPO and the clipped one, the minimum of two losses, or the maximum of two objectives.
+    of the ratio of PPO and the clipped one, the minimum of two losses, or the maximum of two objectives; and errors
+    that are divided by one value each, such as the target in a relative error, of which a tenth or more is below zero.
 
     Also follows models that score the results of another one with one number for each sample. Reports two models that
     are trained in turns if both losses always move these scores in the same direction, while the scores of other
@@ -228,7 +235,8 @@ class LossMaximised(Rule):
             self._hinges(run)
         for line in self._lines.values() if True not in self._maximize else ():
             alone = len(self._lines) == 1 or line.first.turned != "weights"  # else those of an opponent
-            if line.turned == line.reads >= _LEAST_READS and alone:
+            enough = _LEAST_MIXED if line.first.turned == "quotient" else 1  # a small batch can have values of one sign
+            if line.turned >= enough * line.reads and line.reads >= _LEAST_READS and line.first.turned and alone:
                 self._turned(line, run)
         fates = _MOVED if run.optimizers else (*_MOVED, "unread")  # updates by hand, which no optimizer reads
         trained = [p for model in run.models.values() for p in model.parameters if run.weights.fate(p) in fates]

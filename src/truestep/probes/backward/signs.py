@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from truestep.probes.context.values import has_values, saved
+
 _THROUGH = (
     "MeanBackward",
     "SumBackward",
@@ -106,13 +108,18 @@ _SHARES = ("SoftmaxBackward0", "ExpBackward0", "DivBackward0")
 """Operations that make probabilities; a distribution divides those that it gets by their sum."""
 _MOST_TERMS = 64
 _MOST_BELOW = 400
+_FEW, _MANY = 8, 1 << 20
+"""Least and largest number of divisors that are read."""
+_LEAST_PART = 0.1
+"""Least share of the divisors on each side of zero: a few values below it may be outliers."""
 
 
 def turned_term(root: Any) -> str:
     """Return which term of a loss has the other sign than it is meant to have; an empty string if none.
 
     "weights": the size of weights is subtracted. "entropy": the entropy of a policy is added to its loss. "ratio": of
-    a ratio of probabilities and the clipped one, the more favourable is taken.
+    a ratio of probabilities and the clipped one, the more favourable is taken. "quotient": errors are divided by values
+    of both signs.
     """
     picked: set[Any] | None = None
     for node, sign in _terms(root):
@@ -120,6 +127,8 @@ def turned_term(root: Any) -> str:
             return "weights"
         if _favours(node, sign):
             return "ratio"
+        if _divides_errors(node):
+            return "quotient"
         if sign > 0 and (logarithms := _entropy_of(node)):
             picked = set(_picked(root)) if picked is None else picked
             if not picked.isdisjoint(logarithms):
@@ -212,6 +221,33 @@ def _made(node: Any) -> Any:
             return node
         node = known[0]
     return node
+
+
+def _divides_errors(node: Any) -> bool:
+    """Return True for errors of zero or more that are divided by one value each, of which many are below zero."""
+    errors = node.next_functions[0][0] if node.name() == "DivBackward0" and node.next_functions else None
+    if errors is None or not _is_of_errors(errors):
+        return False
+    divisors = saved(node, "other")
+    if divisors is None or not _FEW <= divisors.numel() <= _MANY or not has_values(divisors):
+        return False
+    if tuple(divisors.shape) != tuple(errors._input_metadata[0].shape):
+        return False
+    below = int((divisors.detach() < 0).sum())
+    return _LEAST_PART <= below / int(divisors.numel()) <= 1 - _LEAST_PART
+
+
+def _is_of_errors(node: Any) -> bool:
+    """Return True for absolute values, squares or errors of torch, of differences."""
+    name = str(node.name())
+    if name.startswith(_NOT_NEGATIVE):
+        return True
+    inner = [following for following, _ in node.next_functions if following is not None]
+    if name == "MulBackward0":
+        square = len(inner) == 2 and inner[0] is inner[1]
+    else:
+        square = name == "AbsBackward0" or (name == "PowBackward0" and node._saved_exponent == 2)
+    return square and bool(inner) and str(inner[0].name()).startswith(("SubBackward", "RsubBackward"))
 
 
 def _entropy_of(node: Any) -> set[Any]:
