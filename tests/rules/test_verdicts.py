@@ -415,6 +415,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    ("labels-not-signs", "no such loss", MANY, "finished", "no loss that expects labels of -1 and 1"),
     ("class-weights-inverted", "no labels", MANY, "finished", "no labels of a classification loss"),
     (
         "target-is-the-result",

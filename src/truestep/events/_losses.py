@@ -90,6 +90,18 @@ class ProbabilitiesRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SignedLabelsRead(Event):
+    """At a sampled backward, in the first ones of a line: labels of two values in a loss that expects -1 and 1."""
+
+    absent: ClassVar[str] = "no loss that expects labels of -1 and 1"
+    kind: str
+    """"hinge", "logistic", "soft margin", "cosine embedding", "hinge embedding", or "embedding" of one of these."""
+    site: Site | None = None
+    zeros: int = 0
+    """Percentage of labels of 0, if there is no -1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OverlapRead(Event):
     """At a sampled backward: an overlap of predictions and targets (dice, IoU, Tversky) by hand, of no probabilities.
 

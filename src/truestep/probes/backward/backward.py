@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, Site
 from truestep.probes.backward.anomaly import Anomaly
+from truestep.probes.backward.attention.similarities import read_similarities
 from truestep.probes.backward.attention.unit_vectors import UnitVectors
 from truestep.probes.backward.attention.weighted_sums import WeightedSums
 from truestep.probes.backward.chained_layers import look_for_chains
@@ -21,7 +22,7 @@ from truestep.probes.backward.loss_terms.divergence import read_divergence
 from truestep.probes.backward.loss_terms.masked import MaskedScores
 from truestep.probes.backward.loss_terms.overlaps import read_overlaps
 from truestep.probes.backward.loss_terms.reduced import read_reduced
-from truestep.probes.backward.loss_terms.similarities import read_similarities
+from truestep.probes.backward.loss_terms.signed_labels import SignedLabels
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.loss_values import LossValues
@@ -90,6 +91,7 @@ class BackwardProbe(Probe):
         self.masked = MaskedScores(self.scene)
         self.sums = WeightedSums(self.scene)
         self.units = UnitVectors(self.scene)
+        self.labels = SignedLabels(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.ends = self.scene.ends = EndedRows(self.scene)
@@ -258,6 +260,7 @@ class BackwardProbe(Probe):
         self.masked.look(node, site)
         self.sums.look(node, site)
         self.units.look(node, site)
+        self.labels.look(node, site)
         self.unread.look(scene.sites.frame(1), backward=True)
         if scene.checks is not None:
             scene.checks.differentiated(node, site)

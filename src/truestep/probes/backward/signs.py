@@ -122,7 +122,7 @@ def turned_term(root: Any) -> str:
     of both signs.
     """
     picked: set[Any] | None = None
-    for node, sign in _terms(root):
+    for node, sign in terms_of(root):
         if sign < 0 and _is_size_of_weights(node):
             return "weights"
         if _favours(node, sign):
@@ -136,7 +136,7 @@ def turned_term(root: Any) -> str:
     return ""
 
 
-def _terms(root: Any) -> Iterator[tuple[Any, int]]:
+def terms_of(root: Any) -> Iterator[tuple[Any, int]]:
     """Yield the operations that the terms of a sum were made by, and the sign of each, through means and factors.
 
     A product of two terms has no terms; each negation is also yielded itself.

@@ -6,9 +6,9 @@ derivatives: derivatives without a graph that are added to tensors with one
 distances: distances of weights from kept values
 divergence: weight of the KL divergence of a variational autoencoder
 discrete_terms: terms from choices, such as an argmax, in functions of the file
+signed_labels: labels of losses that expect -1 and 1
 squashed: logarithms of a sigmoid of a sigmoid
 logits: results of models that a loss takes for logits
-similarities: similarities of unit vectors in a softmax
 softmaxes: softmax operations that pick one of many
 reduced: weights of samples beside a loss that is averaged already
 masked: weights that a softmax gives to masked scores
