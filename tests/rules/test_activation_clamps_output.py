@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, Site
+from truestep.events import LossComputed, OptimizerStepped, RatesRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.activation_clamps_output import ActivationClampsOutput
@@ -76,3 +76,12 @@ def test_one_such_loss_is_quiet():
 def test_a_run_without_a_loss_function_is_not_observed():
     verdict = ActivationClampsOutput().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
+
+
+@pytest.mark.parametrize(
+    ("made_by", "expected"), [("SoftplusBackward0", 1), ("ExpBackward0", 1), ("AddmmBackward0", 0)]
+)
+def test_logarithms_of_rates_from_an_activation_are_found_at_two_steps(made_by, expected):
+    read = RatesRead(site=Site("train.py", 30), made_by=made_by)
+    assert judge(ActivationClampsOutput, [read, STEP]) == []
+    assert len(judge(ActivationClampsOutput, [read, STEP] * 2)) == expected

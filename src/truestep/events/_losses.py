@@ -274,6 +274,16 @@ class SquashedTwice(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RatesRead(Event):
+    """At a sampled backward: the loss is that of a Poisson distribution, of logarithms of rates."""
+
+    absent: ClassVar[str] = "no Poisson loss of logarithms of rates"
+    site: Site | None = None
+    made_by: str = ""
+    """Name of the operation that made the logarithms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogitsRead(Event):
     """At a sampled backward, in the first ones of a model: the uses of its results in the loss were read."""
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from truestep.events import Event, LossComputed
+from truestep.events import Event, LossComputed, RatesRead
 from truestep.findings import Severity
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
@@ -16,6 +16,12 @@ _NAMES = {
     "SigmoidBackward0": "sigmoid",
     "SoftmaxBackward0": "softmax",
     "TanhBackward0": "tanh",
+}
+_OF_RATES = {
+    "ReluBackward0": "a ReLU",
+    "SoftplusBackward0": "a softplus",
+    "SigmoidBackward0": "a sigmoid",
+    "ExpBackward0": "an exponential",
 }
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _LOSSES = loss_of(
@@ -37,6 +43,8 @@ class ActivationClampsOutput(Rule):
 
     - ``cross_entropy`` on the outputs of a ReLU, a sigmoid or a tanh;
     - ``binary_cross_entropy_with_logits`` on the outputs of a ReLU, a softplus or a tanh;
+    - ``poisson_nll_loss`` with ``log_input=True``, its default, on the outputs of a ReLU, a softplus, a sigmoid or an
+      ``exp``, if some counts are zero, at two sampled steps: no rate below 1 can be predicted;
     - a regression loss (``mse_loss`` and similar) where, at sampled steps, at least 20 % of the targets, or of those in
       one of a few columns, are clearly outside the range of the ReLU, softplus, sigmoid, softmax or tanh.
 
@@ -78,7 +86,7 @@ class ActivationClampsOutput(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed,)
+    watches = (LossComputed, RatesRead)
     needs = (LossComputed, _LOSSES)
     explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
 
@@ -87,6 +95,8 @@ class ActivationClampsOutput(Rule):
         return losses.activation_clamps_output(program)
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, RatesRead):
+            self._of_rates(event, run)
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:
             return
         name, severity = _NAMES[event.made_by], Severity.ERROR
@@ -118,6 +128,21 @@ class ActivationClampsOutput(Rule):
             severity=severity,
             unit="sampled losses" if event.kind in _REGRESSION else "losses",
             key=key,
+        )
+
+    def _of_rates(self, event: RatesRead, run: Progress) -> None:
+        name = _OF_RATES.get(event.made_by)
+        if name is None or not self.seen_before(("rates", event.site), run):
+            return
+        self.report(
+            event.site,
+            f"a Poisson loss got the outputs of {name} where it expects logarithms of rates",
+            run=run,
+            label=f"its rates are exponentials of the outputs of {name}",
+            cost="no rate below 1 can be predicted, and the outputs are not the rates that they look like",
+            help="pass `log_input=False`, or the output of the last linear layer",
+            unit="sampled losses",
+            key=("rates", event.site),
         )
 
 

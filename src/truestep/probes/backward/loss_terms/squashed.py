@@ -1,13 +1,14 @@
-"""Logarithms of a sigmoid, near a loss, of values that a sigmoid has made already: in any form, also by hand."""
+"""Values that an activation has made already, near a loss: in the logarithm of a sigmoid, and in a Poisson loss."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Any
 
-from truestep.events import Site, SquashedTwice
-from truestep.probes.backward.origin import RESHAPING, SELECTING
+from truestep.events import RatesRead, Site, SquashedTwice
+from truestep.probes.backward.origin import RESHAPING, SELECTING, made_by
 from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values, saved
 
 _REDUCTIONS = ("MeanBackward", "SumBackward")
 _TERMS = ("AddBackward0", "SubBackward0", "RsubBackward0", "RsubBackward1", "NegBackward0", "WhereBackward0")
@@ -16,10 +17,13 @@ _EXP = "ExpBackward0"
 _SIGMOID = "SigmoidBackward0"
 _MOST_TERMS = 48
 _MOST_BETWEEN = 8
+_TWO = 2
+_MOST_COUNTS = 1 << 20
+_LEAST_ZEROS = 0.05
 
 
 def read_squashed(scene: Scene, root: Any, site: Site | None) -> None:
-    """Emit an event if a term of a loss is the logarithm of a sigmoid of the result of a sigmoid."""
+    """Emit an event if a term of a loss is the logarithm of a sigmoid of the result of a sigmoid, or a Poisson loss."""
     queue = deque([] if root is None else [root])
     seen: set[Any] = set()
     while queue and len(seen) < _MOST_TERMS:
@@ -34,6 +38,10 @@ def read_squashed(scene: Scene, root: Any, site: Site | None) -> None:
                 scene.tell(SquashedTwice, site=site, form=form[1])
                 return
             continue
+        logarithm = _of_rates(node, name)
+        if logarithm is not None:
+            scene.tell(RatesRead, site=site, made_by=made_by(logarithm))
+            return
         inner = [following for following, _ in node.next_functions]
         if name in _FACTORS:  # not a denominator, nor one of two results: these may be a scale, or a gate
             inner = inner if None in inner and (name.startswith("Mul") or inner[0] is not None) else []
@@ -57,6 +65,25 @@ def _logarithm(node: Any, name: str) -> tuple[Any, str] | None:
             return None
         inner = _only(inner)
     return None if inner is None else (inner, "log of 1 + exp")
+
+
+def _of_rates(node: Any, name: str) -> Any:
+    """Return the operation that made the logarithms of the rates of a Poisson loss, exp(x) - count * x; else None.
+
+    Some counts are zero: counts of one and more have rates of one and more, which positive logarithms can reach.
+    """
+    if name != "SubBackward0" or len(node.next_functions) != _TWO:
+        return None
+    rates, products = (following for following, _ in node.next_functions)
+    if rates is None or products is None or rates.name() != _EXP or products.name() != "MulBackward0":
+        return None
+    logarithm = _only(rates)
+    if logarithm is None or logarithm is not _only(products):
+        return None
+    counts = saved(products, "other" if products.next_functions[0][0] is not None else "self")
+    if counts is None or not has_values(counts) or not 0 < counts.numel() <= _MOST_COUNTS:
+        return None
+    return logarithm if float((counts.detach() < 1).float().mean()) >= _LEAST_ZEROS else None
 
 
 def _before(node: Any) -> Any:
