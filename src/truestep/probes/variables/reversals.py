@@ -1,4 +1,4 @@
-"""Loops and lists that run backwards, in the source of the program."""
+"""Loops that sum rewards, and loops and lists that run backwards, in the source of the program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLIPS = frozenset({"flip", "flipud", "reverse"})
 
 
 def keeps_order(code: CodeType) -> bool:
-    """Return True if no loop of the file that runs backwards calls a model or keeps more than one list.
+    """Return True if no loop of the file that sums, or runs backwards, calls a model or keeps more than one list.
 
     Such a loop may compute the log-probabilities, or keep the states, in the order of its returns.
     """
@@ -41,12 +41,14 @@ def _loops(path: str) -> tuple[bool, bool]:
         if isinstance(node, ast.For) and _runs_backwards(node.iter):
             inside.update(id(one) for one in ast.walk(node.iter))
             plain = plain and _only_sums(node)
+        elif isinstance(node, ast.For | ast.While) and any(map(_sums, node.body)):
+            plain = plain and _only_sums(node)
     others = any(id(node) not in inside and _reverses(node) for node in source.walk(tree))
     return plain, not others
 
 
 def _runs_backwards(node: ast.expr) -> bool:
-    return any(_reverses(one) or _counts_down(one) for one in ast.walk(node))
+    return any(map(_reverses, ast.walk(node)))
 
 
 def _reverses(node: ast.AST) -> bool:
@@ -55,13 +57,24 @@ def _reverses(node: ast.AST) -> bool:
             return name == "reversed" or name in _FLIPS
         case ast.Slice(step=ast.UnaryOp(op=ast.USub())):
             return True
+        case _ if _counts_down(node):
+            return True
     return False
 
 
 def _counts_down(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Name(id="range"), args=[_, _, ast.UnaryOp(op=ast.USub())]):
-            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, ast.UnaryOp(op=ast.USub())]):
+            return name in ("range", "arange")
+    return False
+
+
+def _sums(statement: ast.stmt) -> bool:
+    """Return True for a sum that goes on with a factor, such as ``total = reward + 0.99 * total``."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(op=ast.Add()) as value):
+            products = [one for one in ast.walk(value) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult)]
+            return any(isinstance(one, ast.Name) and one.id == name for node in products for one in ast.walk(node))
     return False
 
 

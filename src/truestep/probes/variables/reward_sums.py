@@ -30,7 +30,8 @@ _LEAST_SHARE = 0.75
 """Least share of steps with exact sums: the others are at ends of episodes."""
 _LEAST_CHANGES = 3
 _ROUNDING = 2e-5
-_ROUNDS = 12
+_ROUNDS = 8
+_NEIGHBOURS = 8
 _REWARD = ("rew", "rwd")
 _SHORT = frozenset({"r", "rs", "r_list", "ep_r", "ep_rs"})
 _STANDARD = (0.9, 1.1)
@@ -143,7 +144,7 @@ class RewardSums:
     def _series(self, frame: FrameType, count: int) -> Iterator[Series]:
         """Yield the variables with a number for each step: of the function, of its objects and of the file."""
         seen: set[int] = set()
-        spaces: deque[tuple[str, dict[str, Any], int]] = deque([("", frame.f_globals | variables(frame), 0)])
+        spaces: deque[tuple[str, dict[str, Any], int]] = deque([("", variables(frame), 0), ("", frame.f_globals, 0)])
         while spaces and len(seen) < _MOST_NAMES:
             before, names, deep = spaces.popleft()
             for name, value in list(names.items()):
@@ -198,13 +199,11 @@ def _fitted(torch: Any, now: Any, given: Any, beside: Any) -> _Fit | None:
     if len(now) < _LEAST_STEPS - 2 or float(beside.std()) <= _ROUNDING:
         return None
     tolerance = _ROUNDING * float(torch.maximum(now.abs().max(), beside.abs().max()))
-    weights = torch.ones_like(now)
-    found = None
-    for _ in range(_ROUNDS):  # weights of the inverse distance: the least sum of distances, not of their squares
-        found = torch.linalg.lstsq(table * weights[:, None], (now * weights)[:, None]).solution.reshape(-1)
-        distances = (table @ found - now).abs()
-        weights = (distances + tolerance / 10).rsqrt()
-    share = float((distances <= tolerance).double().mean())
+    found, share = None, 0.0
+    for found in _solutions(torch, table, now, tolerance):
+        share = float(((table @ found - now).abs() <= tolerance).double().mean())
+        if share >= _LEAST_SHARE:
+            break
     if found is None or share < _LEAST_SHARE or not bool(found.isfinite().all()):
         return None
     of_reward = float(found[2]) if several else 0.0
@@ -212,6 +211,19 @@ def _fitted(torch: Any, now: Any, given: Any, beside: Any) -> _Fit | None:
     if several and spread < 1e-3:
         return None
     return _Fit(float(found[0]), of_reward, float(found[1]), share, spread)
+
+
+def _solutions(torch: Any, table: Any, now: Any, tolerance: float) -> Iterator[Any]:
+    """Yield coefficients: those with the least squares, the least distances, and of a few neighbours only."""
+    weights = torch.ones_like(now)
+    for _ in range(_ROUNDS):  # weights of the inverse distance: the least sum of distances, not of their squares
+        found = torch.linalg.lstsq(table * weights[:, None], (now * weights)[:, None]).solution.reshape(-1)
+        distances = (table @ found - now).abs()
+        yield found
+        weights = (distances + tolerance / 10).rsqrt()
+    for start in range(0, len(now) - _NEIGHBOURS, max(_NEIGHBOURS // 2, len(now) // _ROUNDS)):
+        few = slice(start, start + _NEIGHBOURS)
+        yield torch.linalg.lstsq(table[few], now[few, None]).solution.reshape(-1)
 
 
 def _alike(one: Any, other: Any) -> bool:

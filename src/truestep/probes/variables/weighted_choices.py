@@ -56,6 +56,7 @@ def weighted_choices(torch: Any, root: Any) -> Iterator[Weighted]:
     logs = [(product, factor, logarithm(*_inputs(product) * 2)) for product, factor in single]
     logs = [one for one in logs if one[2] is not None]
     if len(logs) >= _LEAST:
+        logs.sort(key=lambda one: int(one[0]._sequence_nr()))
         values = torch.stack([factor.detach().reshape(()) for _, factor, _ in logs])
         made = [int(log._sequence_nr()) for _, _, log in logs]
         apart = len(set(made)) == len(made)
