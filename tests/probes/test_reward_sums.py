@@ -91,3 +91,24 @@ def with_values(returns, values, rewards):
 def test_returns_minus_values_count():
     values = torch.linspace(-1, 1, 24) ** 3
     assert with_values(togo(UNEVEN).flip(0), values, UNEVEN) == [(True, "returns")]
+
+
+def of_environments(rewards, returns, reverse=False):
+    with capture_events() as events:
+        logs = [Categorical(logits=ACTOR(STATES[:4])).log_prob(ACTIONS[:4]) for _ in rewards]
+        if reverse:
+            logs.reverse()
+        (-(torch.stack(logs) * torch.stack(returns)).mean()).backward()
+    return [event.earlier for event in events if isinstance(event, ev.ReturnsFollowed)]
+
+
+def test_several_environments():
+    generator = torch.Generator().manual_seed(0)
+    rewards = [torch.rand(4, generator=generator) for _ in range(10)]
+    total, returns = torch.zeros(4), []
+    for reward in rewards[::-1]:
+        total = reward + 0.9 * total
+        returns.append(total)
+    assert of_environments(rewards, returns) == [True]
+    assert of_environments(rewards, returns[::-1]) == [False]
+    assert of_environments(rewards, returns, reverse=True) == [False]

@@ -16,6 +16,7 @@ _PLAIN = frozenset({
 })  # fmt: skip
 """Calls that make no log-probability."""
 _FLIPS = frozenset({"flip", "flipud", "reverse"})
+_FRONT = frozenset({"insert", "appendleft", "extendleft"})
 
 
 def keeps_order(code: CodeType) -> bool:
@@ -27,7 +28,7 @@ def keeps_order(code: CodeType) -> bool:
 
 
 def leaves_rows_in_order(code: CodeType) -> bool:
-    """Return True if nothing in the file runs backwards except for loops."""
+    """Return True if nothing in the file runs backwards except for loops, and no list grows at its front."""
     return _loops(code.co_filename)[1]
 
 
@@ -43,7 +44,7 @@ def _loops(path: str) -> tuple[bool, bool]:
             plain = plain and _only_sums(node)
         elif isinstance(node, ast.For | ast.While) and any(map(_sums, node.body)):
             plain = plain and _only_sums(node)
-    others = any(id(node) not in inside and _reverses(node) for node in source.walk(tree))
+    others = any(id(node) not in inside and (_reverses(node) or _grows_at_front(node)) for node in source.walk(tree))
     return plain, not others
 
 
@@ -62,6 +63,10 @@ def _reverses(node: ast.AST) -> bool:
     return False
 
 
+def _grows_at_front(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FRONT
+
+
 def _counts_down(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, ast.UnaryOp(op=ast.USub())]):
@@ -78,7 +83,7 @@ def _sums(statement: ast.stmt) -> bool:
     return False
 
 
-def _only_sums(loop: ast.For) -> bool:
+def _only_sums(loop: ast.For | ast.While) -> bool:
     """Return True if a loop stores one list at most, and calls nothing that could be a model."""
     stored = set[str]()
     for node in (one for statement in loop.body for one in ast.walk(statement)):

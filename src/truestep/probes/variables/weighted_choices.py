@@ -50,9 +50,8 @@ def weighted_choices(torch: Any, root: Any) -> Iterator[Weighted]:
         if factor.numel() == 1:
             single.append((product, factor))
         elif factor.numel() >= _LEAST and logarithm(inner, inner) is not None:
-            made = _made(inner, factor.numel())
-            order = None if made is None else torch.tensor(made).argsort()
-            yield Weighted(factor.detach().reshape(-1), order, made is not None)
+            order = _order(torch, inner, factor.numel())
+            yield Weighted(factor.detach().reshape(-1), order, order is not None)
     logs = [(product, factor, logarithm(*_inputs(product) * 2)) for product, factor in single]
     logs = [one for one in logs if one[2] is not None]
     if len(logs) >= _LEAST:
@@ -93,16 +92,19 @@ def _factor(product: Any) -> Any:
     return factor
 
 
-def _made(node: Any, count: int) -> list[int] | None:
-    """Return when each of the joined log-probabilities was computed; None if they are of one call."""
+def _order(torch: Any, node: Any, count: int) -> Any:
+    """Return the places of joined log-probabilities in the order of their computation; None if they are of one call."""
     while kind_of(node) in _VIEWS and (inner := _inputs(node)):
         node = inner[0]
-    parts = _inputs(node) if kind_of(node) in _JOINED else []
-    if len(parts) != count:
+    parts = _inputs(node) if kind_of(node) in _JOINED and getattr(node, "_saved_dim", 0) == 0 else []
+    if len(parts) < _LEAST // 2 or count % len(parts):
         return None
     logs = [logarithm(one, one) for one in parts]
     made = [-1 if one is None else int(one._sequence_nr()) for one in logs]
-    return made if len(set(made)) == len(made) and -1 not in made else None
+    if len(set(made)) < len(made) or -1 in made:
+        return None
+    width = count // len(parts)
+    return (torch.tensor(made).argsort()[:, None] * width + torch.arange(width)).reshape(-1)
 
 
 def _inputs(node: Any) -> list[Any]:
