@@ -72,7 +72,7 @@ class ReturnsInWrongOrder(ReadingRule):
             run=run,
             label=f"{name} has the rewards of earlier steps, not of later ones",
             related=(through,) if event.made else (),
-            cost="the weights say nothing about what an action leads to",
+            cost="the weights do not depend on the consequences of an action",
             help="sum from the last reward to the first, and reverse the list of the sums",
             unit="backward passes read",
         )

@@ -96,7 +96,7 @@ class RewardSums:
         """Yield the weights, and the numbers from which they are differences, in the order of time."""
         values, order = weighted.values.double(), weighted.order
         straight = [Series(one.name, one.values.reshape(-1)) for one in series]
-        # A tensor comes last of those with the same numbers: it is what the loss was computed with.
+        # The last of several variables with the same numbers is the tensor in the loss.
         same = [one.name for one in straight if _alike(one.values, values)]
         yield Series(same[-1] if same else "", values if order is None else values[order])
         for one, other in itertools.permutations(straight, 2):
@@ -104,7 +104,7 @@ class RewardSums:
                 yield Series(one.name, one.values if order is None else one.values[order])
 
     def _direction(self, sums: Any, rewards: Series) -> bool | None:
-        """Return True if the sums are of earlier rewards, False if of later ones; None if they are no such sums."""
+        """Return True if the sums are of earlier rewards, False if of later ones; None for other numbers."""
         given = rewards.values.reshape(len(rewards.values), -1)
         sums = sums.reshape(given.shape)
         named = any(part in rewards.name.lower() for part in _REWARD) or rewards.name.rpartition(".")[2] in _SHORT
