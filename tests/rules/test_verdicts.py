@@ -564,6 +564,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "no product of log-probabilities beside an error of values in a loss",
     ),
     (
+        "returns-in-wrong-order",
+        "no sums of rewards",
+        [*MET, CALLED, USED],
+        "finished",
+        "no discounted sums of rewards as weights of log-probabilities in a loss",
+    ),
+    (
         "weights-after-reduction",
         "no weights",
         [*MET, CALLED, USED],

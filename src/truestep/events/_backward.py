@@ -159,6 +159,20 @@ class AdvantageFollowed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReturnsFollowed(Event):
+    """At a sampled backward: the weights of the log-probabilities of actions are discounted sums of rewards."""
+
+    absent: ClassVar[str] = "no discounted sums of rewards as weights of log-probabilities in a loss"
+    site: Site | None = None
+    made: Site | None = None
+    """The line that makes the sums."""
+    name: str = ""
+    """Variable that holds them; empty if unknown."""
+    earlier: bool = True
+    """Whether the sum of each action has the rewards before it, and not those after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WeightsFollowed(Event):
     """At a sampled backward: a loss has weights for single samples, or positions, that are not all equal."""
 

@@ -38,6 +38,7 @@ from truestep.probes.forward.losses.followed_targets import FollowedTargets
 from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
 from truestep.probes.variables.ended_rows import EndedRows
+from truestep.probes.variables.reward_sums import RewardSums
 from truestep.probes.variables.trained import TrainedVariables
 from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
@@ -96,6 +97,7 @@ class BackwardProbe(Probe):
         self.targets = FollowedTargets(self.scene)
         self.ends = self.scene.ends = EndedRows(self.scene)
         self.advantages = Advantages(self.scene)
+        self.returns = RewardSums(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -252,6 +254,7 @@ class BackwardProbe(Probe):
         self.ends.look(node, scene.sites.own(1), site)
         inputs = args[3] if len(args) > 3 and type(args[3]) is tuple else ()
         self.advantages.look(node, scene.sites.own(1), site, inputs)
+        self.returns.look(node, scene.sites.own(1), site)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
         read_reduced(scene, node, scene.sites.own(1), site)

@@ -11,5 +11,8 @@ kept_tensors  those with trained tensors, which change while the best figure sta
 mixed_names   statements that write an average in place
 own_averages  averages that are the trained tensors themselves
 bellman       targets of the form reward plus discounted value, in the source
+weighted_choices  weights of the log-probabilities of actions, by the tape
+reward_sums   weights that are discounted sums of rewards, and their direction in time
+reversals     loops that sum or run backwards, in the source
 ended_rows    targets in reinforcement learning, at the rows that ended their episode
 """

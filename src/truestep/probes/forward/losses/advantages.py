@@ -110,7 +110,7 @@ class Advantages:
                 name, made = variable_of(self._scene, frame, path[::-1])
                 self._scene.tell(AdvantageFollowed, site=site, made=made, name=name)
                 return
-        if any(_logarithm(one, one) is not None for one in read.weighted):
+        if any(logarithm(one, one) is not None for one in read.weighted):
             self._scene.tell(AdvantageFollowed, site=site, gradient=False)
 
 
@@ -119,7 +119,7 @@ def _candidates(read: _Read) -> Iterator[tuple[Any, list[Any], list[Any]]]:
     for product in read.products:
         one, two = _inputs(product)
         for action, factor in ((one, two), (two, one)):
-            if _logarithm(action, factor) is not None:
+            if logarithm(action, factor) is not None:
                 path, values = _path_to(factor, read)
                 if values := list(filter(_is_of_layers, values)):
                     yield action, path, values
@@ -224,7 +224,7 @@ def _is_of_layers(value: Any) -> bool:
     return True
 
 
-def _logarithm(action: Any, factor: Any) -> Any:
+def logarithm(action: Any, factor: Any) -> Any:
     """Return the operation that makes a log-probability of actions without a gradient; None for another factor.
 
     The ratio of a probability to an earlier one is a factor of this kind, too.
