@@ -112,6 +112,7 @@ from truestep.events._forward import (
 )
 from truestep.events._losses import (
     ClassesTrained,
+    CountedRead,
     DivergenceRead,
     LabelsCounted,
     LogitsRead,
@@ -230,6 +231,7 @@ __all__ = [
     "ColumnsUnread",
     "CopiesEvaluated",
     "CopyUnchanged",
+    "CountedRead",
     "DerivativeCompared",
     "DistancesRead",
     "DivergenceRead",

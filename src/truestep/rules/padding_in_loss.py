@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from truestep.events import Event, PaddingRead, ReadingsRead, Site
+from truestep.events import CountedRead, Event, PaddingRead, ReadingsRead, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
@@ -12,7 +12,36 @@ _LEAST_SHARE = 20
 _LEAST_AFTER_END = 5
 """Least percentage after a separate end token: then no padding is a target that the model has to predict."""
 _LEAST_LOOKS = 3
-_READ = Condition(PaddingRead.absent, lambda run: not run.met.isdisjoint({PaddingRead, ReadingsRead}))
+_READ = Condition(PaddingRead.absent, lambda run: not run.met.isdisjoint({CountedRead, PaddingRead, ReadingsRead}))
+
+
+_MASKS = {
+    "alone": (
+        "the loss counts padding, and no target",
+        "all targets with a gradient are {value:g}",
+        "no real target changed the weights",
+        "invert the mask: it must be 1 for real targets, and 0 for padding",
+    ),
+    "moved": (
+        "the mask of the loss is off by one position from its targets",
+        "counts targets of {value:g}, which stand for missing values, and leaves out as many others",
+        "the model is trained on values that do not exist",
+        "move the mask as the targets: `mask[:, 1:]` for `targets[:, 1:]`",
+    ),
+    "late": (
+        "the mask of the loss is one position late",
+        "leaves out the first target of each row, and counts one position of padding ({value:g})",
+        "the model is trained on a target of padding for each row",
+        "move the mask as the targets: `mask[:, :-1]` for `targets[:, :-1]`",
+    ),
+    "extra": (
+        "the loss counts one position of padding in each row",
+        "the first target of {value:g} after the end of each row has a gradient",
+        "the model is trained on a target of padding for each row",
+        "make the mask from the targets, or compare with `<`: `torch.arange(length) < lengths[:, None]`",
+    ),
+}
+"""Message, label, harm and help by what is wrong with a mask."""
 
 
 class PaddingInLoss(Rule):
@@ -81,7 +110,7 @@ class PaddingInLoss(Rule):
     severity = Severity.WARNING
     account = "loss"
     confidence = Confidence.MEDIUM
-    watches = (PaddingRead, ReadingsRead)
+    watches = (CountedRead, PaddingRead, ReadingsRead)
     needs = (_READ,)
 
     def __init__(self) -> None:
@@ -91,6 +120,8 @@ class PaddingInLoss(Rule):
 
         self._readings: dict[Site | None, list[ReadingsRead]] = {}
         """Line of a backward pass to its reads with missing readings among the targets."""
+        self._masks: dict[Site | None, list[str]] = {}
+        """Line of a backward pass to what is wrong with the masks of its losses."""
         self._some = False
         """True if a smaller part of the targets was padding."""
 
@@ -103,6 +134,8 @@ class PaddingInLoss(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ReadingsRead):
             self._read(event, run)
+        elif isinstance(event, CountedRead):
+            self._counts(event, run)
         if not isinstance(event, PaddingRead):
             return
         key = (event.site, event.kind)
@@ -163,3 +196,28 @@ class PaddingInLoss(Rule):
             key=("readings", event.site),
         )
         draft.count, draft.first_step = len(reads), None
+
+    def _counts(self, event: CountedRead, run: Progress) -> None:
+        """Report a mask by hand that leaves padding alone, or is off by one position."""
+        if not event.kind:
+            self._masks.pop(event.site, None)
+            self.withdraw(("mask", event.site))
+            return
+        kinds = self._masks.setdefault(event.site, [])
+        kinds.append(event.kind)
+        if len(kinds) < _LEAST_LOOKS or len(set(kinds)) > 1 or any(key[0] == event.made for key in self._looks):
+            return
+        message, label, harm, help = _MASKS[event.kind]
+        draft = self.report(
+            event.made or event.site,
+            message,
+            run=run,
+            label=label.format(value=event.value),
+            related=(Mark(event.site, "the backward pass"),) if event.made and event.site else (),
+            severity=Severity.ERROR if event.kind == "alone" else self.severity,
+            cost=f"{harm} at {len(kinds)} sampled steps",
+            help=help,
+            unit="sampled losses",
+            key=("mask", event.site),
+        )
+        draft.count, draft.first_step = len(kinds), None
