@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from truestep.events import CountedRead, Site
 from truestep.probes.active.sequences.loss_terms import Term, Terms, Unknown
 from truestep.probes.backward.followed_losses import line_of
+from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
-from truestep.probes.context.values import has_values, key_of
+from truestep.probes.context.values import has_values, key_of, saved
 from truestep.probes.copies.call import called
 from truestep.probes.copies.objects import Refused
 from truestep.probes.forward.losses.label_values import nodes
-from truestep.probes.variables.arrays import as_tensor, arrays, shape_of
+from truestep.probes.variables.arrays import arrays, as_tensor, shape_of
 
-_MOST_READS = 8
+_MOST_READS = 12
+_READS_IN_STEP = 2
+_MOST_OTHERS = 2
 _MOST_LINES = 16
 _MOST_RESULTS = 8
+_MOST_GIVEN = 16
 _MOST_ARRAYS = 48
 _LARGEST = 1 << 20
 _LEAST_POSITIONS = 8
@@ -48,8 +52,13 @@ class _Line:
 
     reads: int = 0
     found: bool = False
+    others: int = 0
+    """Losses with a mask that is not wrong."""
     step: int = -1
-    sites: set[Site | None] = field(default_factory=set)
+    """Sampled step of the latest read, and the number of reads in it."""
+    in_step: int = 0
+    shared: bool = False
+    """Whether it is not read again: other masks, or another line, take part in the training."""
 
 
 class Counted:
@@ -67,8 +76,6 @@ class Counted:
         self._step = -1
         self._results: dict[tuple[Any, int], tuple[Any, int]] = {}
         self._given: list[Any] = []
-        self._passed: set[Site | None] = set()
-        """Lines of the backward passes of this step."""
 
     def returned(self, module: Any, frame: FrameType, result: Any) -> None:
         """Keep the result of a call in training at a sampled step, and the arguments, until the step ends."""
@@ -80,49 +87,71 @@ class Counted:
                     if len(self._results) < _MOST_RESULTS:
                         key = key_of(one.grad_fn), int(one.output_nr)
                         self._results[key] = one.detach(), one._version
+            users = self._scene.sites.users(frame)[:1]
+            given: list[Any] = list(variables(users[0]).values()) if users else []
             try:
                 call = called(module, frame)
+                given = [*call.args, *call.kwargs.values(), *given]
             except Refused:
-                return
-            given = (*call.args, *call.kwargs.values())
-            self._given += [one for one in given if type(one) is torch.Tensor][: _MOST_RESULTS - len(self._given)]
+                pass
+            known = {id(one) for one in self._given}
+            plain = [one for one in given if type(one) is torch.Tensor and id(one) not in known]
+            plain = [one for one in plain if not one.requires_grad and has_values(one) and one.numel() <= _LARGEST]
+            self._given += plain[: _MOST_GIVEN - len(self._given)]
 
     def _begin(self) -> None:
         if self._step != self._scene.sampling.step:
-            self._step, self._results, self._given, self._passed = self._scene.sampling.step, {}, [], set()
+            self._step, self._results, self._given = self._scene.sampling.step, {}, []
 
     def differentiated(self, root: Any, site: Site | None, frame: FrameType | None) -> None:
         """Handle a backward pass at a sampled step, before it runs."""
         scene = self._scene
         self._begin()
-        self._passed.add(site)
-        line = self._lines.get(site)
-        if line is None:
-            if len(self._lines) >= _MOST_LINES:
-                return
-            line = self._lines[site] = _Line()
-        if root is None or line.reads >= _MOST_READS or line.step == self._step:
+        line = self._line(site)
+        if line is None or root is None or line.shared or line.reads >= _MOST_READS or line.in_step > _READS_IN_STEP:
             return
-        line.reads, line.step = line.reads + 1, self._step
+        line.reads += 1
         with self._aside(), scene.sampling.timed(None):
             try:
-                results = {
-                    key: one.cpu() for key, (one, version) in self._results.items() if one._version == version
-                }
+                results = {key: one.cpu() for key, (one, version) in self._results.items() if one._version == version}
                 terms = _joined(Terms(scene.torch, results).read(root))
             except (Unknown, RuntimeError):
                 terms = []
             found = next(filter(None, (self._judged(one, root, frame) for one in terms)), None)
         self._results, self._given = {}, []
-        if found is not None and len(self._passed) == 1:
+        if found is not None:
             line.found = True
             kind, value, made = found
             scene.tell(CountedRead, kind=kind, value=value, made=made, site=site)
-        elif line.found:
-            scene.tell(CountedRead, kind="", value=0.0, made=None, site=site)
+            return
+        masked = any(not bool(one.counted.all()) for one in terms)
+        line.others += masked
+        line.shared |= line.others >= _MOST_OTHERS
+        if line.found:
+            self._withdraw(site)
+
+    def _line(self, site: Site | None) -> _Line | None:
+        """Return the record of a line with a backward pass in this step; None for too many lines."""
+        line = self._lines.get(site)
+        if line is None:
+            if len(self._lines) >= _MOST_LINES:
+                return None
+            line = self._lines[site] = _Line()
+        between = [one for one in self._lines.items() if one[1] is not line and one[1].step >= max(0, line.step)]
+        if line.step >= 0 or any(one.step == self._step for _, one in between):
+            for other, one in [(site, line), *between] if between else ():
+                if one.found and not one.shared:
+                    self._withdraw(other)
+                one.shared = True
+        line.in_step = line.in_step + 1 if line.step == self._step else 1
+        line.step = self._step
+        return line
+
+    def _withdraw(self, site: Site | None) -> None:
+        self._scene.tell(CountedRead, kind="", value=0.0, made=None, site=site)
 
     def _judged(self, term: Term, root: Any, frame: FrameType | None) -> tuple[str, float, Site | None] | None:
-        """Return what is wrong with the positions of a term, the value of the targets that it asks for, and its line."""
+        """Return what is wrong with the mask of a term, the value of its wrong targets, and its line."""
         counted = term.counted
         if bool(counted.all()) or int(counted.sum()) < _LEAST_POSITIONS:
             return None
@@ -141,12 +170,11 @@ class Counted:
         if bool(((chosen - value).abs() <= tolerance).all()):
             alone = self._is_inverted(term, target, value, tolerance, others)
             return ("alone", float(value), made) if alone else None
-        rows = _by_rows(term, target, tolerance)
-        if rows is not None:
-            kind = self._at_ends(*rows, others)
-            if kind:
-                return kind, float(rows[2]), made
-        missing = _missing(target, tolerance) if target.is_floating_point() else None
+        if not target.is_floating_point():
+            rows = _rows(counted, term.rows)
+            kind, label = ("", 0) if rows is None else _at_ends(rows, target.reshape(rows.shape), others)
+            return (kind, float(label), made) if kind else None
+        missing = _missing(target, tolerance)
         if missing is not None and counted.dim() > 1 and _is_moved(counted, missing[0]):
             return "moved", missing[1], made
         return None
@@ -164,44 +192,24 @@ class Counted:
             return True
         if target.is_floating_point():
             return False
-        for one in others:
-            for part in _fitting(one, counted):
-                mark = part[counted]
-                if part.is_floating_point() or not bool((mark == mark[0]).all()) or bool((part[~counted] == mark[0]).any()):
-                    continue
-                ignored = int(mark[0]) < 0 or int(mark[0]) > int(target.max())
-                if _distinct(part[~counted]) >= _LEAST_VALUES and (ends or ignored):
-                    return True
+        for part in (part for one in others for part in _fitting(one, counted)):
+            mark, other = part[counted], part[~counted]
+            if part.is_floating_point() or not bool((mark == mark[0]).all()) or bool((other == mark[0]).any()):
+                continue
+            ignored = int(mark[0]) < 0 or int(mark[0]) > int(target.max())
+            if _distinct(other) >= _LEAST_VALUES and (ends or ignored):
+                return True
         return False
-
-    def _at_ends(self, counted: Any, padding: Any, value: Any, target: Any, others: list[Any]) -> str:
-        """Return what is wrong with a mask of the ends of rows: "extra", "late", or ""."""
-        whole = not target.is_floating_point()
-        ends = _ends(padding)
-        if ends is not None and (not whole or _follow_end(target, padding)):
-            if kind := _off(counted, ends):
-                return kind
-        if not whole:
-            return ""
-        tokens = [part for one in others for part in _fitting(one, counted) if not part.is_floating_point()]
-        lengths = [found for part in tokens if (found := _ends(part == part[:, -1].mode().values)) is not None]
-        if any(bool((counted == _until(found, counted.shape[1])).all()) for found in lengths):
-            return ""
-        for found in lengths:
-            pads = ~_until(found, counted.shape[1])
-            if bool((target[pads] == target[pads][0]).all()) and (kind := _off(counted, found)):
-                return kind
-        return ""
 
     def _arrays(self, frame: FrameType | None, root: Any) -> Iterator[Any]:
         """Yield the arrays that the program holds, the arguments of its models, and the tokens of embeddings."""
         torch, scene = self._scene.torch, self._scene
         held = [one.value for one in arrays(scene, scene.sites.users(frame))] if frame is not None else []
-        tokens = [node._saved_indices for node in nodes(root) if node.name() == "EmbeddingBackward0"]
+        tokens = [saved(node, "indices") for node in nodes(root) if node.name() == "EmbeddingBackward0"]
         bases = [one._base for one in self._given if one._base is not None]
         for one in [*tokens, *self._given, *bases, *held][:_MOST_ARRAYS]:
             shape = shape_of(torch, one)
-            if len(shape) < 2 or getattr(one, "requires_grad", False):
+            if not shape or getattr(one, "requires_grad", False):
                 continue
             value = one.detach().cpu() if type(one) is torch.Tensor and has_values(one) else as_tensor(scene, one)
             if value is not None and value.numel() <= _LARGEST and value.dtype is not torch.bool:
@@ -290,18 +298,24 @@ def _rows(positions: Any, rows: tuple[int, int] | None) -> Any:
     return positions if positions.dim() == 2 else None
 
 
-def _by_rows(term: Term, target: Any, tolerance: float) -> tuple[Any, Any, Any, Any] | None:
-    """Return the positions that count, those with the value at the ends of rows, the value, and targets, by rows."""
-    counted = _rows(term.counted, term.rows)
-    if counted is None or min(counted.shape) < _LEAST_LENGTH:
-        return None
-    wide = target.dim() == 3
-    by_rows = target if wide else target.reshape(counted.shape)
-    last = by_rows[:, -1].reshape(-1)
-    value = last.mode().values
-    padding = (by_rows - value).abs() <= tolerance
-    padding = padding.all(-1) if wide else padding
-    return counted, padding, value, by_rows[..., 0] if wide else by_rows
+def _at_ends(counted: Any, target: Any, others: list[Any]) -> tuple[str, int]:
+    """Return what is wrong with a mask of the ends of rows ("extra", "late", or ""), and the label of padding.
+
+    The label of padding is an ordinary one, too: one that no other position has can mark the end of a row.
+    """
+    held = [one for one in others if one.dim() == 1 and len(one) == len(counted) and not one.is_floating_point()]
+    parts = [part for one in others if one.dim() > 1 for part in _fitting(one, counted)]
+    tokens = [_ends(part == part[:, -1].mode().values) for part in parts if not part.is_floating_point()]
+    lengths = [found for found in tokens if found is not None]
+    if any(bool((counted == _until(found, counted.shape[1])).all()) for found in lengths):
+        return "", 0
+    for found in lengths:
+        real = _until(found, counted.shape[1])
+        label = target[~real][0]
+        alike = bool((target[~real] == label).all()) and bool((target[real] == label).any())
+        if alike and any(bool((one == found).all()) for one in held) and (kind := _off(counted, found)):
+            return kind, int(label)
+    return "", 0
 
 
 def _ends(padding: Any) -> Any:
@@ -329,17 +343,6 @@ def _off(counted: Any, lengths: Any) -> str:
         return "extra"
     more[:, 0] = False
     return "late" if bool((counted == more).all()) else ""
-
-
-def _follow_end(target: Any, padding: Any) -> bool:
-    """Return True if one token, which each row has once, comes before its padding."""
-    lengths = (~padding).sum(1)
-    rows = (lengths > 0) & (lengths < padding.shape[1])
-    target, lengths = target[rows], lengths[rows]
-    if len(target) < _LEAST_ROWS:
-        return False
-    ends = target.gather(1, lengths[:, None] - 1)
-    return bool((ends == ends[0]).all()) and bool(((target == ends[0]).sum(1) == 1).all())
 
 
 def _distinct(values: Any) -> int:

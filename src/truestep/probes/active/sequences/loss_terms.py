@@ -283,7 +283,7 @@ class Terms:
         if name == "MaskedSelectBackward0":
             mask = self._booleans(saved(node, "mask"))
             return self._fitting(mask.expand(before) if mask.dim() <= len(before) else mask, before)
-        indices = saved(node, "indices") or ()
+        indices: Any = saved(node, "indices") or ()
         given = [one for one in indices if one is not None]
         if len(given) != 1 or indices[0] is None:
             raise Unknown
@@ -323,8 +323,9 @@ class Terms:
 def _sliced(node: Any, value: Any, shape: tuple[int, ...]) -> Any:
     """Return the part of a value that a slice takes."""
     dim = signed(int(node._saved_dim)) % len(shape)
-    begin, end, step = (signed(int(one)) for one in (node._saved_start, node._saved_end, node._saved_step))
-    places = range(shape[dim])[begin : min(end, shape[dim]) if end >= 0 else end : step]
-    if step != 1 or not len(places) or math.prod(shape) > _LARGEST:
+    ends = (int(one) for one in (node._saved_start, node._saved_end))
+    begin, end = (one - (1 << 64) if one >= 1 << 63 else one for one in ends)
+    places = range(shape[dim])[begin:end]
+    if int(node._saved_step) != 1 or not len(places) or math.prod(shape) > _LARGEST:
         raise Unknown
     return value.narrow(dim, places.start, len(places))
