@@ -41,7 +41,7 @@ _MASKS = {
         "make the mask from the targets, or compare with `<`: `torch.arange(length) < lengths[:, None]`",
     ),
 }
-"""Message, label, harm and help by what is wrong with a mask."""
+"""Message, label, harm and help by the fault of a mask."""
 
 
 class PaddingInLoss(Rule):
@@ -130,7 +130,7 @@ class PaddingInLoss(Rule):
         self._readings: dict[Site | None, list[ReadingsRead]] = {}
         """Line of a backward pass to its reads with missing readings among the targets."""
         self._masks: dict[Site | None, dict[int, str]] = {}
-        """Line of a backward pass to what is wrong with the masks of its losses, by step."""
+        """Line of a backward pass to the faults of the masks of its losses, by step."""
         self._some = False
         """True if a smaller part of the targets was padding."""
 

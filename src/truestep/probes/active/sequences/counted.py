@@ -151,7 +151,7 @@ class Counted:
         self._scene.tell(CountedRead, kind="", value=0.0, made=None, site=site)
 
     def _judged(self, term: Term, root: Any, frame: FrameType | None) -> tuple[str, float, Site | None] | None:
-        """Return what is wrong with the mask of a term, the value of its wrong targets, and its line."""
+        """Return the fault of the mask of a term, the value of its wrong targets, and its line."""
         counted = term.counted
         if bool(counted.all()) or int(counted.sum()) < _LEAST_POSITIONS:
             return None
@@ -299,7 +299,7 @@ def _rows(positions: Any, rows: tuple[int, int] | None) -> Any:
 
 
 def _at_ends(counted: Any, target: Any, others: list[Any]) -> tuple[str, int]:
-    """Return what is wrong with a mask of the ends of rows ("extra", "late", or ""), and the label of padding.
+    """Return the fault of a mask of the ends of rows ("extra", "late", or ""), and the label of padding.
 
     The label of padding is an ordinary one, too: one that no other position has can mark the end of a row.
     """

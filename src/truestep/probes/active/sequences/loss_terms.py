@@ -279,7 +279,7 @@ class Terms:
         return found, mask
 
     def _selecting(self, node: Any, name: str, before: tuple[int, ...]) -> Any:
-        """Return the mask of a selection, in the shape of what it selects from."""
+        """Return the mask of a selection, in the shape of the values that it selects from."""
         if name == "MaskedSelectBackward0":
             mask = self._booleans(saved(node, "mask"))
             return self._fitting(mask.expand(before) if mask.dim() <= len(before) else mask, before)
