@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, PaddingRead, ReadingsRead, Site
+from truestep.events import CountedRead, LossComputed, OptimizerStepped, PaddingRead, ReadingsRead, Site
 from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.padding_in_loss import PaddingInLoss
@@ -78,3 +78,30 @@ def test_missing_readings_behind_a_mask_for_nan_are_found():
     assert finding.primary.site == call
     assert finding.message == "15% of the targets are 0, far from all others, and the mask keeps them"
     assert judge(PaddingInLoss, [read] * 2) == []
+
+
+def counted(kind: str, made: Site | None = None) -> list:
+    return [CountedRead(kind=kind, value=0.0, made=made, site=LINE), STEP]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("alone", "the loss counts padding, and no target"),
+        ("moved", "the mask of the loss is off by one position from its targets"),
+        ("late", "the mask of the loss is one position late"),
+        ("extra", "the loss counts one position of padding in each row"),
+    ],
+)
+def test_masks_by_hand_are_found_at_the_loss(kind, message):
+    made = Site("train.py", 20, 4)
+    (finding,) = judge(PaddingInLoss, counted(kind, made) * 3)
+    assert (finding.message, finding.primary.site) == (message, made)
+    assert finding.severity is (Severity.ERROR if kind == "alone" else Severity.WARNING)
+    assert finding.cost.endswith("at 3 sampled steps")
+
+
+def test_other_masks_later_withdraw_the_finding():
+    assert judge(PaddingInLoss, [*counted("alone") * 3, *counted("")]) == []
+    assert judge(PaddingInLoss, counted("alone") * 2) == []
+    assert judge(PaddingInLoss, [*counted("alone"), *counted("extra"), *counted("alone")]) == []

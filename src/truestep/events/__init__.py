@@ -113,6 +113,7 @@ from truestep.events._forward import (
 )
 from truestep.events._losses import (
     ClassesTrained,
+    CountedRead,
     DivergenceRead,
     LabelsCounted,
     LogitsRead,
@@ -234,6 +235,7 @@ __all__ = [
     "ColumnsUnread",
     "CopiesEvaluated",
     "CopyUnchanged",
+    "CountedRead",
     "DerivativeCompared",
     "DistancesRead",
     "DivergenceRead",

@@ -179,6 +179,26 @@ class ReadingsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountedRead(Event):
+    """At a sampled step: the positions that a loss counts are not those with a target.
+
+    A line is read again after the first such event; if a later loss has another mask, its event has no kind.
+    """
+
+    absent: ClassVar[str] = "no loss with a mask"
+    costly: ClassVar[bool] = True
+    kind: str
+    """"alone" for positions without a target only, "moved" for the positions before or after those with one; at the
+    ends of rows "extra" for one position of padding in each, and "late" if the first one is missing, too."""
+    value: float = 0.0
+    """Value of the targets at positions without one."""
+    made: Site | None = None
+    """Line of the loss function; None if it is not known."""
+    site: Site | None = None
+    """Line of the backward pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TranscriptsRead(Event):
     """At a sampled step: inputs and targets of a CTC loss with gradients."""
 

@@ -41,6 +41,7 @@ from truestep.probes.active.noise.targets import NoiseTargets
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.parts import Parts
+from truestep.probes.active.sequences.counted import Counted
 from truestep.probes.active.sequences.readings import Readings
 from truestep.probes.active.sequences.states import follow_state
 from truestep.probes.active.sequences.targets import TargetsRead
@@ -82,6 +83,7 @@ class ActiveProbe(Probe):
         self._rows, self._pairing, self._maps = self._called.rows, self._called.pairing, self._called.maps
         self._selections = Selections(scene, self._aside)
         self._readings = Readings(scene, self._aside)
+        self._counted = Counted(scene, self._aside)
         self._chosen = ChosenRows(scene)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
         self._parts = Parts(scene)
@@ -272,6 +274,7 @@ class ActiveProbe(Probe):
         """Follow the gradient of a result, at sampled steps."""
         if not self.scene.coast.on:
             self._gradients.returned(module, model, site, frame, result, self._batch.size())
+            self._counted.returned(module, frame, result)
 
     @sees
     def passed_back(self, loss: Site | None) -> None:
@@ -289,6 +292,8 @@ class ActiveProbe(Probe):
             self._selections.differentiated(site, frame)
         with contextlib.suppress(Refused):
             self._readings.differentiated(root, site, frame)
+        with contextlib.suppress(Refused):
+            self._counted.differentiated(root, site, frame)
         self._kept.differentiated(root, site)
 
     @sees
