@@ -241,6 +241,8 @@ class ResultCompared(Event):
     """The same for predictions and targets of these numbers of classes that do not depend on each other."""
     labels: tuple[tuple[int, int], ...] = ()
     """Classes of the targets with their counts."""
+    confused: tuple[tuple[int, int, int], ...] = ()
+    """Class of the target, predicted class, and number of these pairs; empty if there are many of them."""
     site: Site | None = None
     """Line of the comparison."""
     call: Site | None = None
