@@ -224,7 +224,8 @@ class ResultCompared(Event):
     the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
     targets), "padding" (padded positions count), "itself" (equal values on both sides), "own" (samples are searched
     among themselves, and each finds itself), "shares" (scores of a row are taken from a softmax over the samples);
-    empty without a mistake."""
+    "collected" without a mistake of the comparison itself, for lists that hold the predictions and targets of all
+    batches; empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()

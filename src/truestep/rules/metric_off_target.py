@@ -6,8 +6,8 @@ from truestep.events import Event, LogitsRead, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-_OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares"})
-"""Mistakes of averages over several batches, of `metric-misreported`."""
+_OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares", "collected"})
+"""Mistakes of averages over several batches, of `metric-misreported`, and collected predictions."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
 _HOW = {

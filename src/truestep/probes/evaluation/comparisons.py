@@ -173,6 +173,8 @@ class Comparisons:
         if not (self._figures.running or self._named.running):
             return
         user = self._scene.sites.above(frame)
+        if user is not None:
+            self._named.passed(user)
         end = None if user is None else self._ends.after_loop(user)
         if end is not None:
             self._ended(end)
