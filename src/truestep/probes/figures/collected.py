@@ -15,7 +15,7 @@ from truestep.events import Event, ResultCompared, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
 from truestep.probes.evaluation.functions import ORDERED
-from truestep.probes.figures.pairs import Pair, pairs_of
+from truestep.probes.figures.pairs import Pair, given_names, pairs_of
 
 _LEAST = 40
 _MOST = 1 << 16
@@ -35,24 +35,33 @@ class Collected:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._results: list[Any] = []
+        self._targets: dict[str, list[Any]] = {}
+        """Variable that the loop gives to its values beside the calls."""
         self._count = self._ends = 0
         self._call: Site | None = None
         self._model = 0
 
     def begin(self) -> None:
-        """Handle the begin of an evaluation."""
-        self._results, self._count = [], 0
+        """Begin with no results."""
+        self._results, self._targets, self._count = [], {}, 0
 
-    def called(self, model: int, site: Site | None, result: Any) -> None:
-        """Keep the result of a call."""
+    def called(
+        self, model: int, site: Site | None, user: FrameType, result: Any, beside: Iterator[tuple[str, Any]]
+    ) -> None:
+        """Keep the result of a call, and the variables beside it that can be its targets."""
         rows = int(result.shape[0])
         if not result.is_cpu or result.dim() > 2 or not has_values(result) or self._ends >= _MOST_ENDS:
             return
         if result.dim() == 2 and result.shape[1] > _MOST_CLASSES:
             return
         self._model, self._call, self._count = model, site, self._count + rows
-        if self._count <= _MOST:
-            self._results.append(result.clone())
+        if self._count > _MOST:
+            return
+        self._results.append(result.clone())
+        given = given_names(user.f_code.co_filename, _first(user))
+        for name, target in beside:
+            if name.partition("[")[0] in given and target.numel() == rows and target.device.type == "cpu":
+                self._targets.setdefault(name, []).append(target.detach().reshape(-1).double())
 
     def passed(self, frame: FrameType, event: Callable[..., Event]) -> Iterator[Event]:
         """Yield the comparisons of collected values behind a loop, at its end.
@@ -61,18 +70,19 @@ class Collected:
             frame: the user's frame, at the loop.
             event: makes an event of its kind and fields.
         """
-        results, self._results, count, self._count = self._results, [], self._count, 0
+        results, targets, count = self._results, self._targets, self._count
+        self.begin()
         if not _LEAST <= count <= _MOST or len(results) < 1:
             return
-        local = bool(frame.f_code.co_flags & 1)
-        pairs = pairs_of(frame.f_code.co_filename, frame.f_code.co_firstlineno if local else 0)
+        pairs = pairs_of(frame.f_code.co_filename, _first(frame))
         if not pairs or self._ends >= _MOST_ENDS or len({one.shape[1:] for one in results}) > 1:
             return
         self._ends += 1
-        names: Mapping[str, Any] = variables(frame) if local else frame.f_globals
+        names: Mapping[str, Any] = variables(frame) if _first(frame) else frame.f_globals
         result = self._torch.cat(results)
+        known = [self._torch.cat(parts) for parts in targets.values() if len(parts) == len(results)]
         for pair in pairs:
-            found = self._judged(pair, result, names)
+            found = self._judged(pair, result, known, names)
             if found:
                 node = pair.node
                 site = Site(
@@ -83,17 +93,19 @@ class Collected:
                     ResultCompared, model=self._model, samples=len(result), site=site, call=self._call, **found
                 )  # fmt: skip
 
-    def _judged(self, pair: Pair, result: Any, names: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the facts about a pair of which one variable holds the predictions; {} for others."""
+    def _judged(self, pair: Pair, result: Any, known: list[Any], names: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the facts about a pair of which one holds the predictions, the other the targets; {} for others."""
         sides = [self._joined(names.get(name), len(result)) for name in (pair.first, pair.second)]
         if sides[0] is None or sides[1] is None:
             return {}
         made = [self._is_made(side, result) for side in sides]
-        if made == [True, False] and pair.name in ORDERED:
-            return {"how": "swapped", "name": _text(pair)}
         if made[0] == made[1]:
             return {}
         predicted, target = sides if made[0] else sides[::-1]
+        if not any(bool(self._torch.equal(target.float(), one.float())) for one in known):
+            return {}
+        if made[0] and pair.name in ORDERED:
+            return {"how": "swapped", "name": _text(pair)}
         return self._counted(predicted, target)
 
     def _joined(self, held: Any, count: int) -> Any:
@@ -148,3 +160,8 @@ class Collected:
 
 def _text(pair: Pair) -> str:
     return f"{pair.name}({pair.first}, {pair.second})"
+
+
+def _first(frame: FrameType) -> int:
+    """Return the first line of the function of a frame; 0 for a module."""
+    return frame.f_code.co_firstlineno if frame.f_code.co_flags & 1 else 0

@@ -108,7 +108,8 @@ class NamedFigures:
         try:
             with self._aside(), scene.torch.no_grad():
                 self._counts.called(model, scene.loader, user, result.detach())
-                self._collected.called(model, site, result.detach())
+                beside = self._counts.targets(user, int(result.shape[0]))
+                self._collected.called(model, site, user, result.detach(), beside)
         except Refused:
             self._counts.whole = False
         self._spent_s += thread_time() - began

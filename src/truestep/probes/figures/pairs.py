@@ -16,9 +16,9 @@ from truestep.probes.evaluation.functions import ORDERED, SCORES
 from truestep.probes.evaluation.quotients import body_of
 
 _SYMMETRIC = frozenset({
-    "f1_score", "confusion_matrix", "balanced_accuracy_score", "cohen_kappa_score", "matthews_corrcoef",
-    "jaccard_score",
+    "f1_score", "balanced_accuracy_score", "cohen_kappa_score", "matthews_corrcoef", "jaccard_score",
 })  # fmt: skip
+"""Without tables of confusion, by which clusters are matched with classes."""
 _FIGURES = ORDERED | SCORES | _SYMMETRIC
 _JOINING = frozenset({
     "array", "asarray", "concatenate", "hstack", "cat", "concat", "tensor", "as_tensor", "LongTensor", "from_numpy",
@@ -27,6 +27,7 @@ _JOINING = frozenset({
 _CONVERTING = frozenset({
     "numpy", "cpu", "long", "int", "float", "astype", "to", "flatten", "ravel", "squeeze", "tolist", "detach", "copy",
 })  # fmt: skip
+_KEEPING = _CONVERTING | frozenset({"cuda", "view", "reshape", "type", "double"})
 _DEEPEST = 4
 
 
@@ -54,6 +55,38 @@ def pairs_of(path: str, first: int) -> tuple[Pair, ...]:
     for node in nodes:
         _store(node, stored)
     return tuple(_pairs(nodes, stored))
+
+
+@functools.lru_cache(maxsize=64)
+def given_names(path: str, first: int) -> frozenset[str]:
+    """Return the variables of a function, or of a module, that a loop gives: its items, their parts and conversions."""
+    nodes = list(body_of(path, first))
+    loops = [node.target for node in nodes if isinstance(node, ast.For)]
+    names = {one.id for target in loops for one in source.walk(target) if isinstance(one, ast.Name)}
+    for _ in range(_DEEPEST):
+        for node in nodes:
+            if not isinstance(node, ast.Assign):
+                continue
+            pairs = [(target, node.value) for target in node.targets]
+            if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+                pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+            for target, value in pairs:
+                if _root(value) in names:
+                    names |= {one.id for one in source.walk(target) if isinstance(one, ast.Name)}
+    return frozenset(names)
+
+
+def _root(node: ast.expr) -> str:
+    """Return the variable that an expression is a part or a conversion of; "" for another value."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _KEEPING:
+                node = inner
+            case ast.Subscript(value=inner):
+                node = inner
+            case _:
+                return ""
+    return node.id
 
 
 def _store(node: ast.AST, stored: dict[str, list[ast.expr | None]]) -> None:
