@@ -78,9 +78,10 @@ class MetricMisreported(Rule):
     of it (in percent, as an error, as a mean over batches), and is one of these to six digits: the number of right
     predictions divided by the number of batches or by a larger number of samples, such as that of the training, the sum
     of the shares of the batches divided by the number of samples, the count of the last batch divided by the samples of
-    all, and counts that go on from the evaluations before. Also reports shares (accuracy, IoU, F1, AUC and the like)
-    above 100, and quotients above 1 in programs that never multiply by 100. Values that a function computes and returns
-    behind its loop over a DataLoader are read when the loop ends.
+    all, counts that go on from the evaluations before, and a divisor of full batches where the last one is smaller.
+    Also reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
+    multiply by 100. Values that a function computes and returns behind its loop over a DataLoader are read when the
+    loop ends.
 
     Also reports averages of losses and errors by the sums of their loop: means of batches that are divided by the
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several

@@ -100,6 +100,11 @@ class PredictionsWorseThanChance(Rule):
     number of each class, did not depend on the targets. Reports a model if over all its evaluations, and in the latest,
     at most half as many are right as by chance, by five standard deviations or more.
 
+    Also reports targets with other numbers of the classes, as those of an encoder that is fitted again to the test: for
+    at least three classes, each has its own predicted class, at least two of them another one than theirs, and at least
+    three quarters of the predictions are right with the numbers exchanged. Lists that hold the predictions and the
+    targets of all batches count as the comparison that the program makes of them behind the loop.
+
     Why it matters
     --------------
     A model that has learned nothing is as good as a guess. One that is worse has learned to avoid the right answer:
@@ -124,7 +129,9 @@ class PredictionsWorseThanChance(Rule):
     ------------------
     Evaluations of few groups of samples that are alike. Not reported: models that are right at another line, such as
     those that are attacked on purpose, evaluations of inputs with gradients, those after a backward pass without a
-    step, as of adversarial examples, and those before step 20.
+    step, as of adversarial examples, those before step 20, and models that another one is trained beside, after their
+    own training. Other numbers of the classes are not reported if any model is often right on the same targets, as
+    before the labels of a stream change, if another comparison of the same calls is, or without a loss on classes.
 
     References
     ----------

@@ -119,14 +119,16 @@ def _pairs(nodes: list[ast.AST], stored: dict[str, list[ast.expr | None]]) -> It
             ):
                 zipped |= {one: first, two: second}
     for node in nodes:
+        sides: list[ast.expr]
         match node:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                sides, name = (left, right), "eq"
+                sides, name = [left, right], "eq"
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _FIGURES:
                 named = {word.arg: word.value for word in node.keywords}
                 given = [*node.args[:2], *(named[key] for key in ("y_true", "y_pred", "y_score") if key in named)]
-                if len(given) != len(sides := tuple(given[:2])) or len(sides) < 2:
+                if len(given) != 2:
                     continue
+                sides = given
             case _:
                 continue
         known = [_collected(zipped.get(key, key), stored) if (key := _named(side)) else "" for side in sides]
