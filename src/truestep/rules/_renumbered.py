@@ -21,7 +21,7 @@ Confused = Counter[tuple[int, int]]
 
 
 def renumbered(confused: Confused) -> dict[int, int]:
-    """Return the number that predictions have for each class of the targets; empty unless each has one of its own.
+    """Return the number that predictions have for each class of the targets; empty unless they all differ.
 
     >>> renumbered(Counter({(0, 2): 30, (1, 0): 28, (1, 1): 2, (2, 1): 30}))
     {0: 2, 1: 0, 2: 1}

@@ -399,7 +399,7 @@ def _mistakes(event: FigureRead) -> Iterator[str]:
 
 
 def _batch_size(event: FigureRead) -> int:
-    """Return the number of samples in each batch but the last, which is smaller; 0 if there is no such number.
+    """Return the number of samples in each batch but the last, which is smaller; 0 if they differ.
 
     >>> _batch_size(FigureRead(name="acc", value=0.75, equal=480, samples=540, batches=5, last=(24, 28)))
     128

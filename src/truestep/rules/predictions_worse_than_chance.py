@@ -217,7 +217,7 @@ class PredictionsWorseThanChance(Rule):
     def _reads_as_trained(self, model: int, site: Site | None, line: _Line) -> bool:
         """Return True if the targets of a line, or others of the same calls, were often right: their numbers are known.
 
-        So are those of a model without a loss on classes, which gives them numbers of its own.
+        So are those of a model without a loss on classes, which numbers its groups itself.
         """
         beside = [
             other

@@ -1,7 +1,7 @@
 """Predictions that a program collects over the batches of an evaluation, beside the targets that it compares them with.
 
 The results of the calls are kept until the loop over the loader ends. A list that holds the same classes, or the same
-numbers, as they have is that of the predictions, whatever its name is.
+numbers, as they have is that of the predictions.
 """
 
 from __future__ import annotations
