@@ -306,3 +306,12 @@ def test_a_sum_that_goes_on_from_report_to_report_is_found_in_a_training(tmp_pat
     step = OptimizerStepped(optimizer=1, site=Site(str(path), 2, 4, function="update"))
     (finding,) = judge(MetricMisreported, [step, RunEnded(how="finished")])
     assert (finding.primary.site.line, finding.confidence) == (10, Confidence.MEDIUM)
+
+
+def test_full_batches_where_the_last_is_smaller_are_reported_once_already():
+    (finding,) = found(figure(480 / 640, equal=480, samples=540, batches=5, shares=4.44, last=(24, 28)))
+    assert finding.message.endswith("is divided by 5 batches of 128 samples, and the last one is smaller")
+
+
+def test_a_figure_of_nothing_right_shows_no_divisor():
+    assert found(figure(0.0, equal=100, samples=200, batches=2, shares=1.0, last=(0, 100))) == []

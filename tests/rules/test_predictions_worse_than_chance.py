@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import ModelMet, OptimizerStepped, ResultCompared, RunEnded, Site
+from truestep.events import LossComputed, ModelMet, OptimizerBuilt, OptimizerStepped, ResultCompared, RunEnded, Site
 from truestep.rules.predictions_worse_than_chance import PredictionsWorseThanChance
 from truestep.testing import judge
 
@@ -43,3 +43,52 @@ def test_others_are_quiet(events):
 
 def test_a_run_that_failed_is_quiet():
     assert found(*STEPS, *[compared(1)] * 4, how="crashed") == []
+
+
+LOSS = LossComputed(kind="cross_entropy", grad=True)
+TURNED = tuple((number, (number + 1) % 10, 9) for number in range(10)) + tuple((n, n, 1) for n in range(10))
+
+
+def exchanged(confused=TURNED, labels=TEN, site=COMPARED, call=CALL):
+    equal = sum(count for target, predicted, count in confused if target == predicted)
+    return ResultCompared(
+        model=1, equal=equal, expected=10.0, labels=labels, confused=confused, site=site, call=call
+    )  # fmt: skip
+
+
+def test_classes_with_other_numbers_are_reported_with_the_pairs():
+    (finding,) = found(LOSS, *STEPS, exchanged())
+    assert finding.message == "`net` has learned other numbers of the classes than those of these targets"
+    assert finding.primary.label == "predicts class 0 as 1, 1 as 2, 2 as 3, 3 as 4, ..."
+    assert finding.cost == "10 of 100 predictions are right, 90 with the numbers exchanged"
+
+
+def test_two_of_many_classes_that_are_exchanged_are_reported():
+    confused = tuple((number, {3: 5, 5: 3}.get(number, number), 10) for number in range(6))
+    (finding,) = found(LOSS, *STEPS, exchanged(confused, TEN[:6]))
+    assert finding.primary.label == "predicts class 3 as 5, 5 as 3"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*STEPS, exchanged()],
+        [LOSS, exchanged()],
+        [LOSS, *STEPS, exchanged(TURNED[:3])],
+        [LOSS, *STEPS, exchanged(), compared(95)],
+        [LOSS, *STEPS, exchanged(), compared(95, labels=TEN[::-1], site=Site("train.py", 22))],
+        [LOSS, *STEPS, exchanged(tuple((number, number // 2, 10) for number in range(10)))],
+        [LOSS, *STEPS, exchanged(tuple((number, other, 5) for number in range(10) for other in (number, 9 - number)))],
+    ],
+    ids=["no classes", "before training", "few", "right before", "right beside", "joined", "half"],
+)
+def test_classes_that_are_not_exchanged_are_quiet(events):
+    assert [one for one in found(*events) if "numbers" in one.message] == []
+
+
+def test_a_model_beside_one_that_learns_is_quiet():
+    built = [OptimizerBuilt(optimizer=1, parameters=(1, 2)), OptimizerBuilt(optimizer=2, parameters=(3,))]
+    others = [ModelMet(model=2, name="other", parameters=(3,))]
+    after = [OptimizerStepped(optimizer=2)] * 10
+    assert found(LOSS, *others, *built, *STEPS, *after, exchanged()) == []
+    assert len(found(LOSS, *others, *built, *STEPS, exchanged())) == 1

@@ -224,7 +224,8 @@ class ResultCompared(Event):
     the predictions), "swapped" (predictions where a function expects targets), "scale" (another scale than the
     targets), "padding" (padded positions count), "itself" (equal values on both sides), "own" (samples are searched
     among themselves, and each finds itself), "shares" (scores of a row are taken from a softmax over the samples);
-    empty without a mistake."""
+    "collected" without a mistake of the comparison itself, for lists that hold the predictions and targets of all
+    batches; empty without a mistake."""
     name: str = ""
     """Source of a figure with a mistake."""
     predicted: tuple[int, ...] = ()
@@ -241,6 +242,8 @@ class ResultCompared(Event):
     """The same for predictions and targets of these numbers of classes that do not depend on each other."""
     labels: tuple[tuple[int, int], ...] = ()
     """Classes of the targets with their counts."""
+    confused: tuple[tuple[int, int, int], ...] = ()
+    """Class of the target, predicted class, and number of these pairs; empty if there are many of them."""
     site: Site | None = None
     """Line of the comparison."""
     call: Site | None = None

@@ -54,7 +54,8 @@ class EvaluationOnOtherClasses(Rule):
     Known false alarms
     ------------------
     Classes that a model is to recognise without a sample (zero-shot learning). Not reported: runs that train on several
-    columns of labels (tasks one after another, clients, folds), labels that are made for each batch, and rare classes.
+    columns of labels (tasks one after another, clients, folds), labels that are made for each batch, rare classes, and
+    classes of predictions that were converted, as by `argmax(1) + 1`.
 
     References
     ----------
@@ -84,6 +85,8 @@ class EvaluationOnOtherClasses(Rule):
         """Labels that a loss leaves out."""
         self._compared: dict[tuple[int, Site | None], Counter[int]] = {}
         """Model and line to the labels that its predictions were compared with."""
+        self._reached: set[int] = set()
+        """Classes that were predicted and right: those of a prediction that was converted are not the training's."""
 
     def unobserved(self, run: Progress) -> str:
         known = (self._trained and self._evaluated) or (self._steps and self._compared)
@@ -100,6 +103,7 @@ class EvaluationOnOtherClasses(Rule):
             self._ignored.add(event.ignored)
         elif isinstance(event, ResultCompared) and event.labels:
             self._compared.setdefault((event.model, event.site), Counter()).update(dict(event.labels))
+            self._reached.update(target for target, predicted, _ in event.confused if target == predicted)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited", "stopped"):
@@ -116,7 +120,7 @@ class EvaluationOnOtherClasses(Rule):
             if len(self._evaluated) > 1 and classes not in self._again:
                 continue  # it may be that of a later task, with a training between the steps that were read
             total = sum(count for _, count in classes)
-            absent = [(number, count) for number, count in classes if number not in counts]
+            absent = [(number, count) for number, count in classes if number not in counts.keys() | self._reached]
             rows = sum(count for _, count in absent)
             if rows >= _LEAST_SHARE * total:
                 names = ", ".join(str(number) for number, _ in absent[:_SHOWN])
@@ -140,7 +144,7 @@ class EvaluationOnOtherClasses(Rule):
             return
         for (_, site), labels in self._compared.items():
             total = labels.total()
-            known = self._steps.keys() | self._ignored
+            known = self._steps.keys() | self._ignored | self._reached
             absent = {
                 number: count for number, count in labels.items() if number not in known and count >= _LEAST_OF_CLASS
             }

@@ -78,9 +78,10 @@ class MetricMisreported(Rule):
     of it (in percent, as an error, as a mean over batches), and is one of these to six digits: the number of right
     predictions divided by the number of batches or by a larger number of samples, such as that of the training, the sum
     of the shares of the batches divided by the number of samples, the count of the last batch divided by the samples of
-    all, and counts that go on from the evaluations before. Also reports shares (accuracy, IoU, F1, AUC and the like)
-    above 100, and quotients above 1 in programs that never multiply by 100. Values that a function computes and returns
-    behind its loop over a DataLoader are read when the loop ends.
+    all, counts that go on from the evaluations before, and a divisor of full batches where the last one is smaller.
+    Also reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
+    multiply by 100. Values that a function computes and returns behind its loop over a DataLoader are read when the
+    loop ends.
 
     Also reports averages of losses and errors by the sums of their loop: means of batches that are divided by the
     number of samples, and right predictions that are divided by the number of batches. Reports a loop over several
@@ -202,7 +203,7 @@ class MetricMisreported(Rule):
         words, named = _words(event), _is_named(event)
         if event.samples >= _LEAST_SAMPLES:
             self._known |= named
-            how = "" if _is_right(event) else next(_mistakes(event), "")
+            how = "" if _is_right(event) or not event.value else next(_mistakes(event), "")
             if how:
                 self._wrong.setdefault(event.name, []).append((event, how))
             elif event.evaluations > 1:  # in the first one a count that goes on is right
@@ -382,6 +383,9 @@ def _mistakes(event: FigureRead) -> Iterator[str]:
         (event.shares / samples, "the sum of the shares of the batches divided by the number of samples"),
         (event.last[0] / samples, "the right predictions of the last batch divided by the samples of all"),
     ]
+    if size := _batch_size(event):
+        full = f"divided by {event.batches} batches of {size:,} samples, and the last one is smaller"
+        known.append((right / (event.batches * size), full))
     if event.evaluations > 1:
         known += [
             (every / of, "a share over all evaluations so far"),
@@ -392,6 +396,17 @@ def _mistakes(event: FigureRead) -> Iterator[str]:
             yield name
     if "/" not in event.name and (divisor := _divisor(event)) > samples:  # a quotient can be read within its loop
         yield f"{_DIVIDED} {divisor:,}, of {samples:,} samples"
+
+
+def _batch_size(event: FigureRead) -> int:
+    """Return the number of samples in each batch but the last, which is smaller; 0 if they differ.
+
+    >>> _batch_size(FigureRead(name="acc", value=0.75, equal=480, samples=540, batches=5, last=(24, 28)))
+    128
+    """
+    before, last = event.batches - 1, event.last[1]
+    size, rest = divmod(event.samples - last, before) if before > 0 else (0, 0)
+    return size if not rest and 0 < last < size else 0
 
 
 def _divisor(event: FigureRead) -> int:

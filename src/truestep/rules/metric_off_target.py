@@ -6,8 +6,8 @@ from truestep.events import Event, LogitsRead, LossComputed, ResultCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
-_OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares"})
-"""Mistakes of averages over several batches, of `metric-misreported`."""
+_OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares", "collected"})
+"""Mistakes of averages over several batches, of `metric-misreported`, and collected predictions."""
 _LEAST_OUTSIDE = 20
 _LOGITS = "binary_cross_entropy_with_logits"
 _HOW = {
@@ -118,7 +118,8 @@ class MetricOffTarget(Rule):
     ------------------
     A threshold of 0.5 on logits that was chosen for precision. Not reported: thresholds that the program computes or
     searches, comparisons that are not in the function
-    of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list,
+    of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list
+    and compared by other functions than those of scikit-learn,
     operations of libraries, and losses on copies of rows, as a DataLoader makes them.
 
     References

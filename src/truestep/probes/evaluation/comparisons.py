@@ -35,6 +35,8 @@ _EVALUATIONS = 8
 _WHOLE_S = 0.25
 """Processor time in which further calls of an evaluation are followed, so that all of it is known."""
 _MOST_CLASSES = 1000
+_MOST_CELLS = 256
+"""Pairs of a class and its prediction that are counted."""
 _MOST_LINES = 32
 _LARGEST = 1 << 22
 _LEAST = 8
@@ -171,6 +173,8 @@ class Comparisons:
         if not (self._figures.running or self._named.running):
             return
         user = self._scene.sites.above(frame)
+        if user is not None:
+            self._named.passed(user)
         end = None if user is None else self._ends.after_loop(user)
         if end is not None:
             self._ended(end)
@@ -293,8 +297,14 @@ class Comparisons:
         if len(classes) > _MOST_CLASSES:
             return {}
         chosen, given = (torch.bincount(part, minlength=len(classes)) for part in at.split(count))
-        padding = _padding(target)
+        padding, (first, second) = _padding(target), at.split(count)
+        pairs, often = torch.unique(second * len(classes) + first, return_counts=True)
+        cells = [
+            (*(int(classes[place]) for place in divmod(pair, len(classes))), of)
+            for pair, of in zip(pairs.tolist(), often.tolist(), strict=True)
+        ]
         return {
+            "confused": tuple(cell for cell in cells if cell[0] not in padding) if len(cells) <= _MOST_CELLS else (),
             "equal": int((one == two).sum()),
             "expected": float((chosen.double() * given).sum()) / count,
             "labels": tuple(

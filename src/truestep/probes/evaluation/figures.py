@@ -107,6 +107,8 @@ class Figures:
         self._begun = 0
         self._latest = -1
         """Step of the latest call of an evaluation."""
+        self._main = ""
+        """File of the main module, which does not know it at its end."""
 
     @property
     def running(self) -> bool:
@@ -125,6 +127,8 @@ class Figures:
         if min(self._read, self._losses) < _MOST and self._begun < most:
             self._begun += 1
             self._now = _Evaluation(model, step, _figures(self._scene, frame))
+            mains = (one for one in self._scene.sites.users(frame) if one.f_globals.get("__name__") == "__main__")
+            self._main = next((one.f_code.co_filename for one in mains), self._main)
 
     def counted(self, events: list[Event]) -> None:
         """Enter the comparisons that were found after a call."""
@@ -171,8 +175,8 @@ class Figures:
             earlier = [one for one in self._every[-_MOST:] if one.of == now.of]
             self._every = [*earlier, replace(now, before={})]
         paths = dict.fromkeys(one.f_code.co_filename for one in scene.sites.users(frame))
-        paths[getattr(sys.modules.get("__main__"), "__file__", None) or ""] = None
-        held = _figures(scene, frame)
+        paths[self._main] = None
+        held = _figures(scene, frame, self._main)
         known = {one.number for one in held.values()}
         more = {key: one for key, one in ended.items() if one.number not in known}
         for key, figure in (more | held).items():
@@ -206,16 +210,14 @@ class Figures:
             )
 
 
-def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
+def _figures(scene: Scene, frame: FrameType | None, path: str = "") -> dict[_Key, _Figure]:
     """Return the variables with names of figures, and the quotients, of the user's frames or of the main module."""
     spaces: list[tuple[int, str, Mapping[str, object], tuple[Quotient, ...]]] = []
     for one in scene.sites.users(frame):
         local, path = bool(one.f_code.co_flags & inspect.CO_OPTIMIZED), one.f_code.co_filename
         spaces.append((id(one.f_code) * local, path, variables(one) if local else one.f_globals, quotients(one.f_code)))
     if frame is None:
-        main = sys.modules["__main__"]
-        path = getattr(main, "__file__", None) or ""
-        spaces = [(0, path, vars(main), quotients_of(path))]
+        spaces = [(0, path, vars(sys.modules["__main__"]), quotients_of(path) if path else ())]
     found: dict[_Key, _Figure] = {}
     for owner, path, names, divisions in spaces:
         of_names = _of_names(scene.torch, names, path, divisions)

@@ -2,6 +2,8 @@
 
 claims         the figures that names and labels claim, in the source and in variables
 counts         predictions and targets of the calls of an evaluation, counted by class
+collected      predictions of all batches in lists, beside the targets that they are compared with
+pairs          variables that the source compares with each other
 likelihood     losses of an evaluation in nats
 choices        the figure by which a program chooses its weights
 chosen_numbers  numbers that a program chooses by samples of its test

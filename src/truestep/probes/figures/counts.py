@@ -91,14 +91,14 @@ class Counts:
         if len(self._calls) > _MOST_CALLS or result.numel() > _LARGEST or not has_values(result):
             self.whole = False
             return
-        for name, target in self._targets(frame, call.rows):
+        for name, target in self.targets(frame, call.rows):
             counted = self._counted(result, target.to(result.device))
             if counted is not None:
                 call.counts[name] = counted
             if len(call.counts) == _MOST_TARGETS:
                 return
 
-    def _targets(self, frame: FrameType, rows: int) -> Iterator[tuple[str, Any]]:
+    def targets(self, frame: FrameType, rows: int) -> Iterator[tuple[str, Any]]:
         """Yield the variables that a frame reads or stores with a row for each prediction."""
         held = variables(frame) if frame.f_code.co_flags & 1 else frame.f_globals
         known = frame.f_globals

@@ -19,6 +19,7 @@ from truestep.probes.copies.objects import Refused
 from truestep.probes.figures.choices import Choices
 from truestep.probes.figures.chosen_numbers import ChosenNumbers
 from truestep.probes.figures.claims import Claimed, claimed, computed, is_of_classes, returned
+from truestep.probes.figures.collected import Collected
 from truestep.probes.figures.counts import Counts
 from truestep.probes.figures.likelihood import Likelihood
 from truestep.probes.figures.of_tests import OfTest, figure_of_test
@@ -61,6 +62,7 @@ class NamedFigures:
         """Figures of functions of the evaluation that end."""
         self._choices = Choices(scene)
         self._numbers = ChosenNumbers(scene)
+        self._collected = Collected(scene.torch)
         self._tests: set[OfTest] = set()
         self._main = ""
         """File of the main module, which does not know it at its end."""
@@ -93,6 +95,7 @@ class NamedFigures:
                 return
             self._begun += 1
             self._step, self._counts = step, Counts(scene.torch)
+            self._collected.begin()
             self._site, self._before = site, dict(_figures(scene, user, self._main))
             mains = (one for one in scene.sites.users(user) if one.f_globals.get("__name__") == "__main__")
             self._main = next((one.f_code.co_filename for one in mains), self._main)
@@ -105,9 +108,25 @@ class NamedFigures:
         try:
             with self._aside(), scene.torch.no_grad():
                 self._counts.called(model, scene.loader, user, result.detach())
+                beside = self._counts.targets(user, int(result.shape[0]))
+                self._collected.called(model, site, user, result.detach(), beside)
         except Refused:
             self._counts.whole = False
         self._spent_s += thread_time() - began
+
+    def passed(self, user: FrameType) -> None:
+        """Handle the end of a pass over a loader, in a frame of the user."""
+        if self._counts is None or self._spent_s > _MOST_S:
+            return
+        began = thread_time()
+        try:
+            with self._aside(), self._scene.torch.no_grad():
+                found = list(self._collected.passed(user, self._scene.event))
+        except Refused:
+            found = []
+        self._spent_s += thread_time() - began
+        for event in found:
+            self._scene.emit(event)
 
     def _tested(self, site: Site | None, user: FrameType) -> None:
         """Emit that the values of an evaluation are called those of a test."""
