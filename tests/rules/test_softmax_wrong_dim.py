@@ -5,6 +5,7 @@ from truestep.events import (
     OptimizerStepped,
     OverlapRead,
     PartnersScored,
+    PenaltyRead,
     ProbabilitiesRead,
     ResultCompared,
     SamplesCompared,
@@ -191,3 +192,12 @@ def test_a_softmax_over_samples_inside_a_model_is_reported_once():
     inside = SamplesCompared(model=1, site=LINE, cause="softmax", kind="softmax", samples=8, before=(8, 5, 5))
     (finding,) = judge(SoftmaxWrongDim, [over, STEP, over, inside, STEP])
     assert "the first dimension, such as that of the samples" in finding.message
+
+
+@pytest.mark.parametrize(("over", "of"), [("position", "each position"), ("batch", "the whole batch")])
+def test_gradient_penalties_of_other_norms_than_those_of_samples_are_found(over, of):
+    read = PenaltyRead(site=LINE, over=over, shape=(8, 1, 16, 16))
+    (finding,) = judge(SoftmaxWrongDim, [read, STEP] * 2)
+    assert finding.message == f"the gradient penalty takes a norm of {of}, not of each sample"
+    assert judge(SoftmaxWrongDim, [read, STEP]) == []
+    assert judge(SoftmaxWrongDim, [read, STEP, read, STEP, PenaltyRead(site=LINE), STEP]) == []

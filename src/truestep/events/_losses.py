@@ -371,6 +371,18 @@ class UnitVectorsRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PenaltyRead(Event):
+    """At a sampled backward, in the first ones of a line: a penalty on the norm of gradients on the tape."""
+
+    absent: ClassVar[str] = "no penalty on gradients"
+    site: Site | None = None
+    over: str = ""
+    """"batch" if one norm is taken of all samples, "position" if one of each position of a sample; else empty."""
+    shape: tuple[int, ...] = ()
+    """That of the gradients."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

@@ -9,6 +9,7 @@ from truestep.events import (
     LossComputed,
     OverlapRead,
     PartnersScored,
+    PenaltyRead,
     ProbabilitiesRead,
     ResultCompared,
     SamplesCompared,
@@ -65,6 +66,9 @@ class SoftmaxWrongDim(Rule):
     or an index, from a softmax over the samples; and products of two tensors that sum over the features of a layer,
     while both were divided by a norm along another dimension, as ``normalize`` does by default in a sequence.
 
+    Also reports, at two sampled steps, a gradient penalty that takes one norm of the whole batch, or one of each pixel
+    or position, ``gradients.norm(2, dim=1)`` of images, instead of one of each sample.
+
     Why it matters
     --------------
     Over the batch, the prediction for a sample depends on the other samples: the loss falls, but samples classified one
@@ -113,6 +117,7 @@ class SoftmaxWrongDim(Rule):
         LossComputed,
         OverlapRead,
         PartnersScored,
+        PenaltyRead,
         ProbabilitiesRead,
         ResultCompared,
         SamplesCompared,
@@ -158,6 +163,8 @@ class SoftmaxWrongDim(Rule):
             self._used(event, run)
         if isinstance(event, UnitVectorsRead):
             self._multiplied(event, run)
+        if isinstance(event, PenaltyRead):
+            self._penalised(event, run)
         if isinstance(event, ResultCompared) and event.how == "shares":
             self._of_evaluation(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
@@ -289,6 +296,31 @@ class SoftmaxWrongDim(Rule):
             related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
             cost="the products are no cosines: they grow with the norms, and depend on the other positions",
             help="normalise the features, `F.normalize(x, dim=-1)`: the default is dimension 1",
+            confidence=Confidence.MEDIUM,
+            unit="losses read",
+            key=key,
+        )
+        draft.count = draft.total = count
+
+    def _penalised(self, event: PenaltyRead, run: Progress) -> None:
+        key = "penalty", event.site
+        before = self._uses.get(key, 0)
+        self._uses[key] = count = before + 1 if event.over and before >= 0 else -1
+        if count < 0:
+            self.withdraw(key)
+        if count < _LEAST_LOOKS:
+            return
+        whole = event.over == "batch"
+        of = "the whole batch" if whole else "each position"
+        draft = self.report(
+            event.site,
+            f"the gradient penalty takes a norm of {of}, not of each sample",
+            run=run,
+            label=f"of gradients of shape {event.shape}",
+            cost="the gradients of all samples together are kept near the bound"
+            if whole
+            else "the gradient of a sample can be as many times larger as the root of its positions",
+            help="take the norm of each sample, `gradients.flatten(1).norm(2, dim=1)`",
             confidence=Confidence.MEDIUM,
             unit="losses read",
             key=key,

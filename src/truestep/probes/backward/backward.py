@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, Site
 from truestep.probes.backward.anomaly import Anomaly
+from truestep.probes.backward.attention.penalties import Penalties
 from truestep.probes.backward.attention.similarities import read_similarities
 from truestep.probes.backward.attention.unit_vectors import UnitVectors
 from truestep.probes.backward.attention.weighted_sums import WeightedSums
@@ -93,6 +94,7 @@ class BackwardProbe(Probe):
         self.sums = WeightedSums(self.scene)
         self.units = UnitVectors(self.scene)
         self.labels = SignedLabels(self.scene)
+        self.penalties = Penalties(self.scene)
         self.groups = LeafGroups(self.scene)
         self.targets = FollowedTargets(self.scene)
         self.ends = self.scene.ends = EndedRows(self.scene)
@@ -264,6 +266,7 @@ class BackwardProbe(Probe):
         self.sums.look(node, site)
         self.units.look(node, site)
         self.labels.look(node, site)
+        self.penalties.look(node, site)
         self.unread.look(scene.sites.frame(1), backward=True)
         if scene.checks is not None:
             scene.checks.differentiated(node, site)
