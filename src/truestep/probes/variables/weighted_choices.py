@@ -27,7 +27,7 @@ class Weighted(NamedTuple):
     Attributes:
         values: the weights, as the loss has them.
         order: their places in the order in which the log-probabilities were computed; None if these are of one call.
-        in_time: True if each log-probability is of a call of its own, and all are computed before the first product.
+        in_time: True if each log-probability is of another call, and all are computed before the first product.
     """
 
     values: Any

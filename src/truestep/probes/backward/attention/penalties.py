@@ -66,7 +66,7 @@ def _norm_of(node: Any) -> Any:
 
 
 def _over(norm: Any, shape: tuple[int, ...]) -> str:
-    """Return what a norm is of, if not of each sample: "batch" for all samples, "position" for each position."""
+    """Return "batch" for a norm of all samples, "position" for one of each position, and "" for one of each sample."""
     dims = getattr(norm, "_saved_dim", None)
     given = [] if dims is None else [signed(int(dim)) % len(shape) for dim in dims]
     if len(shape) < 2 or shape[0] < 2:
