@@ -89,7 +89,7 @@ class UnitVectors:
         return not any(one.along for one in both), both[0]
 
     def _factor(self, node: Any, output: int, summed: int) -> _Factor | None:
-        """Return what is known of a factor, from the operations between the layer and the product."""
+        """Return the facts of a factor, from the operations between the layer and the product."""
         behind: list[_Step] = []
         for _ in range(_MOST_BETWEEN):
             if node is None:
