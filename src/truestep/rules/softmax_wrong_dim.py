@@ -129,7 +129,8 @@ class SoftmaxWrongDim(Rule):
 
     @classmethod
     def inspect(cls, program: Program) -> Iterator[Suspicion]:
-        return layers.softmax_wrong_dim(program)
+        yield from layers.softmax_wrong_dim(program)
+        yield from attention.softmaxes_over_batches(program)
 
     def __init__(self) -> None:
         super().__init__()
