@@ -22,6 +22,7 @@ import torch.distributed as dist
 from planted import MOST_AT_ONCE, Planted, in_turns, plant
 from tiers import few
 from torch import nn
+from torch.nn import functional as F
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import truestep.probes
@@ -409,8 +410,37 @@ def train_by_functions() -> list[object]:
     return list(runpy.run_path(str(script), run_name="__main__")["results"])
 
 
+def train_on_margins() -> list[object]:
+    """Train on margins, cosines by hand, counts, errors over values of both signs, and a penalty on gradients."""
+    torch.manual_seed(8)
+    layer, critic, said = nn.Linear(6, 12), nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten()), list[object]()
+    adam = torch.optim.Adam([*layer.parameters(), *critic.parameters()], lr=1e-2)
+    x, images = torch.randn(12, 5, 6), torch.randn(12, 1, 6, 6, requires_grad=True)
+    labels, level = (torch.arange(12) % 3 == 0).float(), torch.linspace(-1, 1, 12)
+    for _ in range(3):
+        out = layer(x)
+        score, (one, two) = out[:, 0, 0], (F.normalize(part) for part in out.chunk(2, -1))
+        each = out.view(12, 5, 2, 6).unbind(2)
+        products = [one @ two.transpose(1, 2), F.normalize(each[0]) @ F.normalize(each[1]).mT]
+        (slopes,) = torch.autograd.grad(critic(images).sum(), images, create_graph=True)
+        losses = [
+            torch.relu(1 - labels * score).mean(), torch.maximum(torch.zeros(12), 1 - labels * score).mean(),
+            F.soft_margin_loss(score, labels), F.softplus(-labels * score).mean(),
+            torch.log1p(torch.exp(-labels * score)).mean(), F.hinge_embedding_loss(score, labels),
+            F.cosine_embedding_loss(out[:, 0], out[:, 1], labels), sum(one.square().mean() for one in products),
+            F.poisson_nll_loss(F.softplus(score), labels), ((score - level).abs() / level).mean(),
+            ((slopes.norm(dim=1) - 1) ** 2).mean(),
+        ]  # fmt: skip
+        adam.zero_grad()
+        sum(losses).backward()
+        adam.step()
+        said += [loss.detach() for loss in losses]
+    return [*said, *layer.parameters(), torch.get_rng_state()]
+
+
 PROGRAMS = (
     train, train_badly, train_contrasts, train_on_ranks, train_on_sequences, train_with_masks, train_by_functions,
+    train_on_margins,
 )  # fmt: skip
 PLAIN = {program: program() for program in PROGRAMS}
 

@@ -108,7 +108,7 @@ class RewardSums:
         given = rewards.values.reshape(len(rewards.values), -1)
         sums = sums.reshape(given.shape)
         named = any(part in rewards.name.lower() for part in _REWARD) or rewards.name.rpartition(".")[2] in _SHORT
-        if not bool(sums.isfinite().all()) or float(sums.std()) <= _ROUNDING:
+        if not bool(sums.isfinite().all() & given.isfinite().all()) or float(sums.std()) <= _ROUNDING:
             return None
         later = self._fits(sums[:-1], (given[:-1], given.flip(0)[:-1]), sums[1:], sums, named)
         if later:
@@ -218,6 +218,8 @@ def _solutions(torch: Any, table: Any, now: Any, tolerance: float) -> Iterator[A
     weights = torch.ones_like(now)
     for _ in range(_ROUNDS):  # weights of the inverse distance: the least sum of distances, not of their squares
         found = torch.linalg.lstsq(table * weights[:, None], (now * weights)[:, None]).solution.reshape(-1)
+        if not bool(found.isfinite().all()):
+            return
         distances = (table @ found - now).abs()
         yield found
         weights = (distances + tolerance / 10).rsqrt()
