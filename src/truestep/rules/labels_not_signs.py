@@ -34,7 +34,7 @@ class LabelsNotSigns(Rule):
     --------------
     These losses multiply the score by the label, or choose a term by it, and torch gives no error for a 0. Its product
     is 0 for any score, so that half of the samples only add a constant; the loss falls with the other half. In the
-    proof, pairs of other digits are never told apart: the nearest neighbour of a held-out digit is the same digit in
+    proof, pairs of different digits have no gradient: the nearest neighbour of a held-out digit is the same digit in
     71 % of the cases instead of 97 %.
 
     Example

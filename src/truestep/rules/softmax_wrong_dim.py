@@ -247,13 +247,17 @@ class SoftmaxWrongDim(Rule):
             key=("unlike", event.site),
         )
 
-    def _used(self, event: SoftmaxRead, run: Progress) -> None:
-        key = event.use, event.site
+    def _counted(self, key: tuple[str, Site | None], wrong: bool) -> int:
+        """Return the number of reads with a wrong dimension; -1 after a read with another one."""
         before = self._uses.get(key, 0)
-        wrong = event.over not in ("keys", "classes") and before >= 0
-        self._uses[key] = count = before + 1 if wrong else -1
+        self._uses[key] = count = before + 1 if wrong and before >= 0 else -1
         if count < 0:
             self.withdraw(key)
+        return count
+
+    def _used(self, event: SoftmaxRead, run: Progress) -> None:
+        key = event.use, event.site
+        count = self._counted(key, event.over not in ("keys", "classes"))
         if count < _LEAST_LOOKS:
             return
         calls = list(attention.softmaxes_over(event.files, event.dim))
@@ -281,10 +285,7 @@ class SoftmaxWrongDim(Rule):
 
     def _multiplied(self, event: UnitVectorsRead, run: Progress) -> None:
         key = "units", event.site
-        before = self._uses.get(key, 0)
-        self._uses[key] = count = before + 1 if event.apart and before >= 0 else -1
-        if count < 0:
-            self.withdraw(key)
+        count = self._counted(key, event.apart)
         if count < _LEAST_LOOKS:
             return
         calls = list(attention.norms_over(event.files, event.dim, len(event.shape)))
@@ -295,7 +296,7 @@ class SoftmaxWrongDim(Rule):
             run=run,
             label=f"of shape {event.shape}: no vector of features has a norm of one",
             related=(Mark(event.site, "differentiates the result"),) if site and event.site else (),
-            cost="the products are no cosines: they grow with the norms, and depend on the other positions",
+            cost="the products are not cosines: they grow with the norms, and depend on the other positions",
             help="normalise the features, `F.normalize(x, dim=-1)`: the default is dimension 1",
             confidence=Confidence.MEDIUM,
             unit="losses read",
@@ -305,10 +306,7 @@ class SoftmaxWrongDim(Rule):
 
     def _penalised(self, event: PenaltyRead, run: Progress) -> None:
         key = "penalty", event.site
-        before = self._uses.get(key, 0)
-        self._uses[key] = count = before + 1 if event.over and before >= 0 else -1
-        if count < 0:
-            self.withdraw(key)
+        count = self._counted(key, bool(event.over))
         if count < _LEAST_LOOKS:
             return
         whole = event.over == "batch"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from truestep.events import Site
 from truestep.probes.context.values import has_values
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 51, 100, 200, 201, 500)
@@ -15,6 +16,8 @@ _EVERY = 1009
 _MOST_CHANGES = 16
 _APART = 10
 """Least number of steps between two evaluations."""
+_MOST_READS = 3
+_MOST_LINES = 32
 _READS = 4
 """Steps of each optimizer that are sampled early."""
 _FREE_S = 1.0
@@ -166,3 +169,18 @@ class Timed:
 
     def __exit__(self, *_: object) -> None:
         self._sampling.cost_s += self._clock() - self._begun
+
+
+class FirstReads:
+    """Counts the reads of losses by the line of their backward pass; only the first ones of each are made."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Site | None, int] = {}
+
+    def is_next(self, site: Site | None) -> bool:
+        """Return True, and count the read, if a loss of this line is still to be read."""
+        number = self._counts.get(site, 0)
+        if number >= _MOST_READS or len(self._counts) >= _MOST_LINES:
+            return False
+        self._counts[site] = number + 1
+        return True

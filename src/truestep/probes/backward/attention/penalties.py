@@ -9,6 +9,7 @@ from truestep.events import PenaltyRead, Site
 from truestep.probes.backward.loss_terms.mask_forms import signed
 from truestep.probes.backward.origin import shape_of
 from truestep.probes.backward.signs import terms_of
+from truestep.probes.context.sampling import FirstReads
 from truestep.probes.context.scene import Scene
 
 _NORMS = ("LinalgVectorNormBackward0", "NormBackward0", "NormBackward1")
@@ -17,8 +18,6 @@ _ABOVE = ("ReluBackward0", "ClampMinBackward0", "ClampBackward0", "ClampBackward
 _TWICE = "BackwardBackward"
 """Part of the name of an operation that differentiates another one."""
 _MOST_BELOW = 60
-_MOST_READS = 3
-_MOST_LINES = 32
 _SEQUENCE = 3
 """Dimensions of a batch of sequences, of which each position can have a score, and so a norm, for itself."""
 
@@ -28,14 +27,12 @@ class Penalties:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._reads: dict[Site | None, int] = {}
+        self._reads = FirstReads()
 
     def look(self, root: Any, site: Site | None) -> None:
         """Emit the first penalty of a loss on the distance of the norm of gradients from a number."""
-        number = self._reads.get(site, 0)
-        if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
+        if root is None or not self._reads.is_next(site):
             return
-        self._reads[site] = number + 1
         for node, _ in terms_of(root):
             norm = _norm_of(node)
             vectors = None if norm is None else norm.next_functions[0][0]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from truestep.events import Site, UnitVectorsRead
 from truestep.probes.backward.loss_terms.mask_forms import VIEWS, carried, signed
 from truestep.probes.backward.origin import shape_of
+from truestep.probes.context.sampling import FirstReads
 from truestep.probes.context.scene import Scene
 
 _PRODUCTS = ("BmmBackward0", "MmBackward0")
@@ -30,8 +31,6 @@ _BETWEEN = ("ExpandBackward0", "ClampMinBackward0", "AddBackward0")
 _NORMS = ("LinalgVectorNormBackward0", "NormBackward1")
 _MOST_NODES = 5_000
 _MOST_BETWEEN = 8
-_MOST_READS = 3
-_MOST_LINES = 32
 _MOST_VALUES = 1 << 24
 _LEAST_RANK = 3
 
@@ -58,17 +57,15 @@ class UnitVectors:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._reads: dict[Site | None, int] = {}
+        self._reads = FirstReads()
 
     def look(self, root: Any, site: Site | None) -> None:
         """Emit an event for the products of a loss with two factors of unit vectors: the first wrong one, or another.
 
         Wrong are norms along another dimension than that of the features, which the product sums over.
         """
-        number = self._reads.get(site, 0)
-        if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
+        if root is None or not self._reads.is_next(site):
             return
-        self._reads[site] = number + 1
         found = [read for node in _products(root) if (read := self._read(node)) is not None]
         if found:
             wrong, one = next((read for read in found if read[0]), found[0])

@@ -15,6 +15,7 @@ from truestep.events import Site, SoftmaxRead
 from truestep.probes.backward.loss_terms.mask_forms import VIEWS, carried, signed
 from truestep.probes.backward.loss_terms.masked import Softmax, is_dropout, softmaxes, uses
 from truestep.probes.backward.origin import shape_of
+from truestep.probes.context.sampling import FirstReads
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import saved
 
@@ -29,8 +30,6 @@ _BEFORE = VIEWS | {
 """Operations between the scores and their softmax: masks, biases of positions, and a temperature."""
 _MOST_BEFORE = 24
 _MOST_SOURCES = 40
-_MOST_READS = 3
-_MOST_LINES = 32
 _MOST_VALUES = 1 << 24
 _LEAST_RANK = 2
 
@@ -40,14 +39,12 @@ class WeightedSums:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._reads: dict[Site | None, int] = {}
+        self._reads = FirstReads()
 
     def look(self, root: Any, site: Site | None) -> None:
         """Emit an event for self-attention on the tape of a loss: one of a wrong dimension, or else the nearest."""
-        number = self._reads.get(site, 0)
-        if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
+        if root is None or not self._reads.is_next(site):
             return
-        self._reads[site] = number + 1
         all_of_loss = list(softmaxes(root))
         found = [read for one in all_of_loss if (read := self._read(one, site)) is not None]
         if found:

@@ -26,6 +26,7 @@ from truestep.probes.backward.loss_terms.mask_forms import (
 )
 from truestep.probes.backward.loss_terms.mask_signs import fingerprint, is_at_random, is_by_value
 from truestep.probes.backward.origin import shape_of
+from truestep.probes.context.sampling import FirstReads
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values, saved
 
@@ -37,9 +38,6 @@ an exponential of logarithms.
 """
 _MOST_NODES = 5_000
 _MOST_SOFTMAXES = 4
-_MOST_READS = 3
-"""Reads of the losses of a line."""
-_MOST_LINES = 32
 _MOST_BETWEEN = 8
 _MOST_VALUES = 1 << 20
 _LEAST_RANK = 3
@@ -85,16 +83,14 @@ class MaskedScores:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._reads: dict[Site | None, int] = {}
+        self._reads = FirstReads()
         self._met: dict[Site | None, set[tuple[int, ...]]] = {}
         """Masks without a structure of each line; those of a dropout do not come again."""
 
     def look(self, root: Any, site: Site | None) -> None:
         """Emit the softmax of a loss that gives masked positions the largest weight."""
-        number = self._reads.get(site, 0)
-        if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
+        if root is None or not self._reads.is_next(site):
             return
-        self._reads[site] = number + 1
         met = self._met.setdefault(site, set())
         found = [read for one in softmaxes(root) if (read := self._read(one, met)) is not None]
         if found:

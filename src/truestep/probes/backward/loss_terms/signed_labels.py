@@ -8,6 +8,7 @@ from typing import Any
 from truestep.events import SignedLabelsRead, Site
 from truestep.probes.backward.origin import shape_of
 from truestep.probes.backward.signs import terms_of
+from truestep.probes.context.sampling import FirstReads
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values, saved
 
@@ -17,8 +18,6 @@ _LOGISTIC = ("SoftplusBackward0", "Log1PBackward0")
 _SOFT_MARGIN = "SoftMarginLossBackward0"
 _WHERE = "WhereBackward0"
 _PAIR = 2
-_MOST_READS = 3
-_MOST_LINES = 32
 _FEW, _MANY = 8, 1 << 20
 """Least and largest number of labels that are read."""
 _LEAST_PART = 0.05
@@ -30,14 +29,12 @@ class SignedLabels:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._reads: dict[Site | None, int] = {}
+        self._reads = FirstReads()
 
     def look(self, root: Any, site: Site | None) -> None:
         """Emit the labels of a loss that expects -1 and 1: the term with a label of 0, or else the first one."""
-        number = self._reads.get(site, 0)
-        if root is None or number >= _MOST_READS or len(self._reads) >= _MOST_LINES:
+        if root is None or not self._reads.is_next(site):
             return
-        self._reads[site] = number + 1
         with self.scene.torch.no_grad():
             found = list(_terms(root))
         if found:
