@@ -410,6 +410,12 @@ def train_by_functions() -> list[object]:
     return list(runpy.run_path(str(script), run_name="__main__")["results"])
 
 
+def train_in_folds() -> list[object]:
+    """Train on folds with mistakes in losses, as a script."""
+    script = Path(__file__).parent / "scripts" / "trained_in_folds.py"
+    return list(runpy.run_path(str(script), run_name="__main__")["results"])
+
+
 def train_on_margins() -> list[object]:
     """Train on margins, cosines by hand, counts, errors over values of both signs, and a penalty on gradients."""
     torch.manual_seed(8)
@@ -440,7 +446,7 @@ def train_on_margins() -> list[object]:
 
 PROGRAMS = (
     train, train_badly, train_contrasts, train_on_ranks, train_on_sequences, train_with_masks, train_by_functions,
-    train_on_margins,
+    train_on_margins, train_in_folds,
 )  # fmt: skip
 PLAIN = {program: program() for program in PROGRAMS}
 
