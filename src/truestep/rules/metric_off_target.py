@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from truestep.events import Event, LogitsRead, LossComputed, ResultCompared
+from truestep.events import Event, LogitsRead, LossComputed, ResultCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _OF_OTHERS = frozenset({"means", "counts", "tensors", "first", "shares", "collected"})
 """Mistakes of averages over several batches, of `metric-misreported`, and collected predictions."""
 _LEAST_OUTSIDE = 20
+_LEAST_SAMPLES = 60
+_BETTER = 0.25
+"""Least difference of the shares of right predictions by the scores, and by what a program makes of them."""
 _LOGITS = "binary_cross_entropy_with_logits"
 _HOW = {
     "broadcast": (
@@ -34,6 +37,10 @@ _HOW = {
     "scores": (
         "a metric compares scores with the numbers of classes",
         "compare the index of the largest score: `argmax(dim=1)`, or the second result of `max`",
+    ),
+    "misread": (
+        "predictions are made of scores in another way than the targets are",
+        "take the largest score with `argmax(dim=1)`; compare a single one with 0, or its sigmoid with 0.5",
     ),
     "rows": (
         "predictions are compared with the targets of other samples",
@@ -142,6 +149,8 @@ class MetricOffTarget(Rule):
         super().__init__()
         self._kinds: set[str] = set()
         """Losses of the training."""
+        self._read: dict[Site | None, _Read] = {}
+        """Line of a comparison to its predictions."""
         self._logits: dict[int, bool] = {}
         """Model to whether the loss squashes its results wherever it reads them."""
 
@@ -155,14 +164,26 @@ class MetricOffTarget(Rule):
                 squashed = self._kinds == {_LOGITS} or self._logits.get(event.model, False)
                 if event.outside >= _LEAST_OUTSIDE and squashed:
                     self._found(event, run, f"{event.outside} % of the results lie outside of 0 to 1")
+            case ResultCompared(how="" | "collected", equal=int()):
+                self._read.setdefault(event.site, _Read(event)).add(event)
             case ResultCompared(how=str(how)) if how in _OF_OTHERS:
                 return
             case ResultCompared(how=str(how)) if how:
                 shapes = f"predictions {_text(event.predicted)}, targets {_text(event.target)}"
                 self._found(event, run, _label(event) if event.name or event.spreads else shapes)
 
-    def _found(self, event: ResultCompared, run: Progress, label: str) -> None:
-        message, help = _HOW[event.how]
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        plain = {read.first.model for read in self._read.values() if read.samples and read.equal >= read.plain}
+        for read in self._read.values():
+            better = read.plain - read.equal
+            if read.samples < _LEAST_SAMPLES or better < _BETTER * read.samples:
+                continue
+            if read.first.model not in plain:
+                label = f"{read.equal:,} of {read.samples:,} are right, and {read.plain:,} by the scores themselves"
+                self._found(read.first, run, label, "misread")
+
+    def _found(self, event: ResultCompared, run: Progress, label: str, how: str = "") -> None:
+        message, help = _HOW[how or event.how]
         place, other = (event.call, event.site) if event.how == "rows" else (event.site, event.call)
         self.report(
             place,
@@ -174,6 +195,24 @@ class MetricOffTarget(Rule):
             unit="comparisons",
             key=(event.call if event.how == "scale" else event.site, event.how),
         )
+
+
+class _Read:
+    """Predictions of a comparison, next to those that the scores show, since the latest ones that can be meant."""
+
+    __slots__ = ("equal", "first", "plain", "samples")
+
+    def __init__(self, first: ResultCompared) -> None:
+        self.first = first
+        self.equal = self.plain = self.samples = 0
+
+    def add(self, event: ResultCompared) -> None:
+        if event.plain is None:
+            self.equal = self.plain = self.samples = 0
+            return
+        self.equal += event.equal or 0
+        self.plain += event.plain
+        self.samples += sum(count for _, count in event.labels)
 
 
 def _label(event: ResultCompared) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time
 from types import FrameType
 from typing import Any
 
 from truestep.events import Event, ResultCompared, Site
+from truestep.probes.context.local_variables import readable
 from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
@@ -25,6 +26,8 @@ from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
 from truestep.probes.figures.function_ends import FunctionEnd, FunctionEnds
 from truestep.probes.figures.named import NamedFigures
+from truestep.probes.figures.plain import plainly_right
+from truestep.probes.forward.results import loop_at
 
 _CALLS = 3
 """Calls of a line that are followed in its first evaluation."""
@@ -77,6 +80,8 @@ class Comparisons:
         self._named = NamedFigures(scene, aside)
         self._ends = FunctionEnds(scene, aside)
         self._spent_s = 0.0
+        self._loops = 0
+        """Loops with lists of results."""
         self._found: list[Event] = []
         self._model = 0
         self._called: Site | None = None
@@ -85,6 +90,8 @@ class Comparisons:
         self._paired: set[tuple[int, int, int]] = set()
         """Model and memory of its table of inputs and of that of targets, if these were once compared row by row."""
         self._frame: FrameType | None = None
+        self._scores: Any = None
+        """The result of the call that is followed."""
         self._scored: set[int | str] = set()
         """Selections of rows of the current result that were handled."""
         self._scales = Scales(scene)
@@ -133,6 +140,7 @@ class Comparisons:
         began = thread_time()
         self._found, self._model, self._called = [], model, site
         self._samples, self._frame, self._scored = int(first.shape[0]), frame, set()
+        self._scores = first.detach()
         try:
             with self._aside(), scene.torch.no_grad():
                 given = first.detach() if first is result else _detached(result, scene.torch.Tensor)
@@ -148,7 +156,7 @@ class Comparisons:
         if averages:
             kept = ("means", "rows")
             self._found = [one for one in self._found if isinstance(one, ResultCompared) and one.how in kept]
-        self._frame = None
+        self._frame = self._scores = None
         self._spent_s += thread_time() - began
         if figures is not None:
             figures.counted(self._found)
@@ -174,10 +182,35 @@ class Comparisons:
             return
         user = self._scene.sites.above(frame)
         if user is not None:
+            self._collected(user)
             self._named.passed(user)
         end = None if user is None else self._ends.after_loop(user)
         if end is not None:
             self._ended(end)
+
+    def _collected(self, user: FrameType) -> None:
+        """Judge the statements behind a loop that collects the results of its calls in lists."""
+        collected, found = self._named.collected, loop_at(user.f_code.co_filename, user.f_lineno)
+        if found is None or self._loops >= _MOST_LINES or not readable(user):
+            return
+        self._found, (self._model, self._called, self._samples) = [], collected.call
+        self._inputs = []
+        try:
+            with self._aside(), self._scene.torch.no_grad():
+                lists = {name: Value(parts, Made(raw=raw)) for name, parts, raw in collected.lists(user)}
+                if lists:
+                    self._loops += 1
+                    self._scores = collected.result
+                    statements = Statements(self._scene, self._judge, self._samples, self._score, self._mistaken)
+                    statements.behind(*found, user, lists)
+        except Refused:
+            return
+        finally:
+            self._scores = None
+        for event in self._found:
+            if not isinstance(event, ResultCompared) or not (event.how or event.plain is not None):
+                continue
+            self._scene.emit(event if event.how else replace(event, how="collected"))
 
     def _ended(self, end: FunctionEnd) -> None:
         self._figures.ended(end)
@@ -218,9 +251,9 @@ class Comparisons:
             if others:
                 self._tell("rows", site, predicted, target)
             return
-        labels = None if name == "sub" or one.made.raw else self._labels(site, target)
+        labels = None if name == "sub" or one.made.raw or self._frame is None else self._labels(site, target)
         self._found += [] if labels is None else [labels]
-        how = self._broadcast(predicted, target)
+        how = "" if _is_outer(node) else self._broadcast(predicted, target)
         if name != "sub" and not how:
             how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""
             if how == "least" and not self._is_below_chance(predicted, target, one.made.classes):
@@ -304,6 +337,7 @@ class Comparisons:
             for pair, of in zip(pairs.tolist(), often.tolist(), strict=True)
         ]
         return {
+            "plain": None if self._scores is None else plainly_right(self._scores, predicted, target),
             "confused": tuple(cell for cell in cells if cell[0] not in padding) if len(cells) <= _MOST_CELLS else (),
             "equal": int((one == two).sum()),
             "expected": float((chosen.double() * given).sum()) / count,
@@ -355,6 +389,24 @@ class Comparisons:
                 **(counted or {}),
             )
         )
+
+
+def _is_outer(node: ast.expr) -> bool:
+    """Return True if both sides of an operation get a dimension there: ``a[:, None] - b[None, :]``."""
+    match node:
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return _widens(left) and _widens(right)
+    return False
+
+
+def _widens(node: ast.expr) -> bool:
+    match node:
+        case ast.Subscript(slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            return any(isinstance(one, ast.Constant) and one.value is None for one in parts)
+        case ast.Call(func=ast.Attribute(attr="unsqueeze")):
+            return True
+    return False
 
 
 @dataclass(slots=True)

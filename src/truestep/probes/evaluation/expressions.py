@@ -28,7 +28,7 @@ from truestep.probes.evaluation.functions import (
     plain_of,
     variables_of,
 )
-from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scored
+from truestep.probes.evaluation.libraries import joined, of_math, of_numpy, scaling_of, scored
 from truestep.probes.evaluation.rows import selected, viewed
 from truestep.probes.evaluation.units import REGRESSION, measured
 from truestep.probes.evaluation.values import (
@@ -232,7 +232,7 @@ class Expressions(ABC):
         if isinstance(it, tuple) and name in ("values", "indices") and len(it) == 2:
             return wrapped(it[name == "indices"], None)
         try:
-            return Value(vars(it)[name])
+            return Value(plain_of(self._torch, vars(it)[name]))
         except (TypeError, KeyError):
             raise Unknown from None
 
@@ -287,6 +287,8 @@ class Expressions(ABC):
             if name == "any" and owner.made is not None and owner.made.own == "hits":
                 self._run.mistaken("own", node, self._path)
             return self._apply(name, getattr(owner.it, name, None), values, keys, owner, node)
+        if owner is not None and len(values) == 1 and (scaling := scaling_of(self._torch, owner.it, name)) is not None:
+            return self._apply("", scaling, values)
         function = function_of(self._torch, self._names, node.func, owner, name)
         if (score := scored(function, name, values, keys)) is not None:
             return score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.evaluation.values import Unknown, Value
@@ -11,11 +12,17 @@ _OF_NUMPY = {
     "argmax": "argmax", "argmin": "argmin", "mean": "mean", "sum": "sum", "round": "round", "abs": "abs",
     "sqrt": "sqrt", "square": "square", "diag": "diag", "trace": "trace", "exp": "exp", "log": "log",
     "nanmean": "nanmean", "nan_to_num": "nan_to_num", "maximum": "maximum", "minimum": "minimum",
-    "concatenate": "cat", "stack": "stack", "array": "as_tensor", "asarray": "as_tensor",
+    "concatenate": "cat", "stack": "stack", "vstack": "vstack", "hstack": "hstack", "array": "as_tensor", "asarray": "as_tensor",
 }  # fmt: skip
 """To the functions of torch."""
 _OF_MATH = frozenset({"exp", "exp2", "log", "log2", "log10", "pow", "sqrt"})
 _OF_SKLEARN = frozenset({"precision_score", "recall_score", "f1_score", "jaccard_score"})
+_SCALERS = {
+    "StandardScaler": ("scale_", "mean_", False), "RobustScaler": ("scale_", "center_", False),
+    "MinMaxScaler": ("scale_", "min_", True), "MaxAbsScaler": ("scale_", None, False),
+}  # fmt: skip
+"""Scalers of scikit-learn: factor, shift, and whether values are multiplied by the factor before they are shifted."""
+_SWITCHES = ("with_mean", "with_std", "with_centering", "with_scaling")
 _MOST = 1 << 17
 """Predictions that a score is computed of."""
 
@@ -40,6 +47,38 @@ def joined(torch: Any, value: Value) -> Value:
     if all(type(one).__name__ == "ndarray" and one.dtype.kind in "fiub" for one in it):
         return Value([torch.as_tensor(one.copy()) for one in it])
     return value
+
+
+def scaling_of(torch: Any, scaler: Any, name: str) -> Callable[[Any], Any] | None:
+    """Return the arithmetic of a method of a fitted scaler of scikit-learn, whose own code can warn; None for others.
+
+    Args:
+        torch: the module.
+        scaler: the object.
+        name: its method, of which ``transform`` and ``inverse_transform`` are known.
+    """
+    kind = type(scaler)
+    if kind.__name__ not in _SCALERS or not kind.__module__.startswith("sklearn.preprocessing."):
+        return None
+    settings = vars(scaler)
+    if name not in ("transform", "inverse_transform") or settings.get("clip"):
+        return None
+    if not all(settings.get(key, True) for key in _SWITCHES):
+        return None
+    factor, shift, multiplied = _SCALERS[kind.__name__]
+    if any(settings.get(key) is None for key in (factor, shift) if key):
+        return None
+    scale = torch.as_tensor(settings[factor].copy())
+    offset = torch.as_tensor(settings[shift].copy()) if shift else 0.0
+
+    def scaled(it: Any) -> Any:
+        if it.dim() != 2:  # scikit-learn raises an error
+            raise Unknown
+        if (name == "transform") is multiplied:
+            return it * scale + offset
+        return (it - offset) / scale
+
+    return scaled
 
 
 def scored(function: Any, name: str, given: list[Value], named: dict[str, Value]) -> Value | None:

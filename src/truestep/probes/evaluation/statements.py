@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import Any, NamedTuple
@@ -100,10 +100,19 @@ class Statements:
             above = at.f_back
             at = above if above is not None and self.scene.sites.kind(above.f_code) == 0 else None
 
-    def behind(self, loop: ast.For, parents: dict[ast.AST, ast.AST], frame: FrameType) -> Behind:
-        """Repeat the statements behind a loop that has ended, with the variables of its frame."""
+    def behind(
+        self, loop: ast.For, parents: dict[ast.AST, ast.AST], frame: FrameType, made: Mapping[str, Value] | None = None
+    ) -> Behind:
+        """Repeat the statements behind a loop that has ended.
+
+        Args:
+            loop: the loop.
+            parents: the node around each node.
+            frame: its frame, with the variables.
+            made: variables that were made from the results of a model.
+        """
         held = variables(frame)
-        block = _Block(self, dict(frame.f_globals) | held, frame.f_code.co_filename, {})
+        block = _Block(self, dict(frame.f_globals) | held | dict(made or {}), frame.f_code.co_filename, {})
         block.rest(loop, parents)
         return block.behind(held, frame.f_globals)
 

@@ -17,6 +17,7 @@ _KEEPING = frozenset({
     "repeat",
 })  # fmt: skip
 """Operations after which the numbers are still those of the result."""
+_JOINING = frozenset({"cat", "concat", "stack", "hstack", "vstack", "as_tensor"})
 _LIKE = frozenset({"view_as", "reshape_as", "expand_as", "type_as"})
 """Operations that take only the shape or the type of their argument."""
 _CHOOSING = frozenset({"argmax", "argmin"})
@@ -29,7 +30,7 @@ _OTHER = frozenset({
     "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
     "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh", "pow",
     "split", "chunk", "ones_like", "zeros_like", "diag", "diagonal", "trace", "nanmean", "nan_to_num", "maximum",
-    "minimum", "clamp_min", "count_nonzero", "bincount", "argsort", "normalize", "cdist", "matmul", "mm",
+    "minimum", "clamp_min", "hstack", "vstack", "as_tensor", "concat", "count_nonzero", "bincount", "argsort", "normalize", "cdist", "matmul", "mm",
 })  # fmt: skip
 LOSSES = frozenset({
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",
@@ -157,7 +158,7 @@ def _applied(name: str, function: Any, given: list[Value], named: dict[str, Valu
     if made is None:
         kept = name in _KEEPING or name in ("long", "int", "bool")
         return Value(found, rows=given[0].rows if kept and given else None)
-    if name in _KEEPING:
+    if name in _KEEPING or (name in _JOINING and type(given[0].it) is list):  # a list of results
         return Value(found, made)
     over = _over(given, named, samples) if made.raw and name in _CHOOSING | _EXTREME else ""
     least = made.raw and not over and _is_least(name, given, named)

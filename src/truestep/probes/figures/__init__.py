@@ -5,6 +5,7 @@ counts         predictions and targets of the calls of an evaluation, counted by
 collected      predictions of all batches in lists, beside the targets that they are compared with
 pairs          variables that the source compares with each other
 likelihood     losses of an evaluation in nats
+plain          predictions as the scores show them, beside those of the program
 choices        the figure by which a program chooses its weights
 chosen_numbers  numbers that a program chooses by samples of its test
 function_ends  values that a function computes at the end of an evaluation, and returns

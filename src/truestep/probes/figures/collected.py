@@ -21,6 +21,8 @@ _LEAST = 40
 _MOST = 1 << 16
 """Predictions of an evaluation."""
 _MOST_CLASSES, _MOST_CELLS = 100, 256
+_SAME = 1 - 1e-6
+"""Correlation of numbers that are others on another scale."""
 _MOST_ENDS = 32
 """Ends of loops that are read in a run."""
 
@@ -54,6 +56,8 @@ class Collected:
             return
         if result.dim() == 2 and result.shape[1] > _MOST_CLASSES:
             return
+        if site != self._call:  # an evaluation before, on other samples
+            self.begin()
         self._model, self._call, self._count = model, site, self._count + rows
         if self._count > _MOST:
             return
@@ -62,6 +66,58 @@ class Collected:
         for name, target in beside:
             if name.partition("[")[0] in given and target.numel() == rows and target.device.type == "cpu":
                 self._targets.setdefault(name, []).append(target.detach().reshape(-1).double())
+
+    @property
+    def call(self) -> tuple[int, Site | None, int]:
+        """Number of the model, line of its latest call, and number of the rows of all results."""
+        return self._model, self._call, self._count
+
+    @property
+    def result(self) -> Any:
+        """The results of all calls."""
+        return self._torch.cat(self._results)
+
+    def lists(self, frame: FrameType) -> Iterator[tuple[str, list[Any], bool]]:
+        """Yield the variables with lists of the results of all calls: parts as tensors, or numbers, and True if raw.
+
+        Others hold probabilities, results on another scale, or classes.
+
+        Args:
+            frame: the user's frame, at the loop.
+        """
+        if not _LEAST <= self._count <= _MOST or len({one.shape[1:] for one in self._results}) != 1:
+            return
+        if self._ends >= _MOST_ENDS:
+            return
+        result = self.result
+        names: Mapping[str, Any] = variables(frame) if _first(frame) else frame.f_globals
+        for name, held in list(names.items()):
+            if type(held) is not list or not 0 < len(held) <= result.numel():
+                continue
+            for size in {result.numel(), self._count}:
+                flat = self._joined(held, size)
+                if flat is None or (not (raw := self._is_raw(flat, result)) and not self._is_like(flat, result)):
+                    continue
+                numbers = type(held[0]) in (int, float, bool)
+                parts = held if numbers else [self._torch.as_tensor(one) for one in held]
+                if numbers or all(part.dim() > 0 for part in parts):
+                    yield name, parts, raw
+
+    def _is_raw(self, flat: Any, result: Any) -> bool:
+        return flat.numel() == result.numel() and bool((flat.float() == result.reshape(-1).float()).all())
+
+    def _is_like(self, flat: Any, result: Any) -> bool:
+        """Return True if numbers are the results on another scale, or as probabilities, or the classes of results."""
+        if flat.numel() == len(result) and self._is_made(flat, result):
+            return True
+        if flat.numel() != result.numel() or not bool(flat.isfinite().all()):
+            return False
+        plain = result.reshape(-1).double()
+        for one in (plain, plain.sigmoid()):
+            sides = self._torch.stack([flat, one])
+            if min(sides.std(1).tolist()) > 0 and float(self._torch.corrcoef(sides)[0, 1].abs()) > _SAME:
+                return True
+        return False
 
     def passed(self, frame: FrameType, event: Callable[..., Event]) -> Iterator[Event]:
         """Yield the comparisons of collected values behind a loop, at its end.

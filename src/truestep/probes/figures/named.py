@@ -72,6 +72,11 @@ class NamedFigures:
         """True between a call of an evaluation and the training after it."""
         return self._counts is not None
 
+    @property
+    def collected(self) -> Collected:
+        """The results of the evaluation that goes on."""
+        return self._collected
+
     def called(self, model: int, step: int, site: Site | None, user: FrameType | None, result: Any) -> None:
         """Handle a call of a model in an evaluation.
 

@@ -47,19 +47,23 @@ _MOST_PLANS = 16
 class _Falls:
     """The course of a metric."""
 
-    __slots__ = ("_falls", "_first", "_last", "_steps")
+    __slots__ = ("_falls", "_fell", "_first", "_last", "_steps")
 
     def __init__(self) -> None:
         self._steps = self._falls = 0
         self._first = self._last = 0.0
+        self._fell = False
 
     def add(self, value: float) -> bool:
-        """Enter a value; return True if nearly all values were less than the one before, and this one is far less."""
+        """Enter a value; return True if nearly all values were once less than the one before, and this is far less.
+
+        A rate that is cut for the wrong mode ends the fall.
+        """
         self._first = value if not self._steps else self._first
         self._falls += self._steps > 0 and value < self._last
         self._steps, self._last = self._steps + 1, value
-        often = self._steps > _LEAST_VALUES and self._falls >= _MOSTLY * (self._steps - 1)
-        return often and 0 < value < _FAR * self._first
+        self._fell |= self._steps > _LEAST_VALUES and self._falls >= _MOSTLY * (self._steps - 1)
+        return self._fell and 0 < value < _FAR * self._first
 
 
 class _Factors:
