@@ -12,7 +12,8 @@ _OF_NUMPY = {
     "argmax": "argmax", "argmin": "argmin", "mean": "mean", "sum": "sum", "round": "round", "abs": "abs",
     "sqrt": "sqrt", "square": "square", "diag": "diag", "trace": "trace", "exp": "exp", "log": "log",
     "nanmean": "nanmean", "nan_to_num": "nan_to_num", "maximum": "maximum", "minimum": "minimum",
-    "concatenate": "cat", "stack": "stack", "vstack": "vstack", "hstack": "hstack", "array": "as_tensor", "asarray": "as_tensor",
+    "concatenate": "cat", "stack": "stack", "vstack": "vstack", "hstack": "hstack",
+    "array": "as_tensor", "asarray": "as_tensor",
 }  # fmt: skip
 """To the functions of torch."""
 _OF_MATH = frozenset({"exp", "exp2", "log", "log2", "log10", "pow", "sqrt"})

@@ -30,7 +30,8 @@ _OTHER = frozenset({
     "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
     "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh", "pow",
     "split", "chunk", "ones_like", "zeros_like", "diag", "diagonal", "trace", "nanmean", "nan_to_num", "maximum",
-    "minimum", "clamp_min", "hstack", "vstack", "as_tensor", "concat", "count_nonzero", "bincount", "argsort", "normalize", "cdist", "matmul", "mm",
+    "minimum", "clamp_min", "count_nonzero", "bincount", "argsort", "normalize", "cdist", "matmul", "mm",
+    "hstack", "vstack", "as_tensor", "concat",
 })  # fmt: skip
 LOSSES = frozenset({
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy",
