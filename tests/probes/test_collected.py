@@ -71,6 +71,55 @@ def test_targets_first_are_no_mistake(tmp_path):
     assert collected(tmp_path, "print(precision_score(known, found, average='macro'))", "swapped") == []
 
 
+NUMBERS = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+x, y = torch.randn(60, 4), torch.randn(60, 1)
+loader = DataLoader(TensorDataset(x, y), batch_size=16)
+found, known = [], []
+for a, b in loader:
+    with torch.no_grad():
+        out = net(a)
+"""
+
+
+def of_numbers(tmp_path, code):
+    file = tmp_path / "train.py"
+    file.write_text(NUMBERS + code)
+    with capture_events() as events:
+        exec(compile(file.read_text(), str(file), "exec"), {"__name__": "__main__"})
+    return {one.how for one in events if isinstance(one, ResultCompared) and one.how and one.how != "collected"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "behind", "how"),
+    [
+        ("found.append(out.squeeze(1)); known.append(b)", "torch.cat(found) - torch.cat(known)", {"broadcast"}),
+        ("found += out[:, 0].tolist(); known += b.tolist()", "np.array(found) - np.array(known)", {"broadcast"}),
+        ("found.append(out.numpy()); known.append(b.numpy())", "(np.vstack(found) - np.concatenate(known)).mean() ** 2",
+         {"cancelled"}),
+        ("found.append(out.sigmoid()[:, 0]); known.append(b)", "torch.cat(found) - torch.cat(known)", {"broadcast"}),
+        ("found.append(out.numpy()); known.append(b.numpy())", "np.abs(np.vstack(found) - np.vstack(known))", set()),
+        ("found.append(out[:, 0]); known.append(b[:, 0])",
+         "(torch.cat(found)[:, None] - torch.cat(known)[None, :]).abs().mean()", set()),
+        ("found.append(out * torch.randn(1)); known.append(b[:, 0])", "torch.cat(found) - torch.cat(known)", set()),
+        ("found.append(len(out)); known.append(b)", "np.array(found)[:, None] - 3", set()),
+    ],
+)  # fmt: skip
+def test_results_in_lists_are_followed_behind_the_loop(tmp_path, inside, behind, how):
+    assert of_numbers(tmp_path, f"    {inside}\nprint({behind})\n") == how
+
+
+def test_results_of_an_earlier_evaluation_are_no_part_of_a_list(tmp_path):
+    again = "for a, b in loader:\n    with torch.no_grad():\n        found.append(net(a)[:, 0]); known.append(b)\n"
+    assert of_numbers(tmp_path, f"{again}print(torch.cat(found) - torch.cat(known))\n") == {"broadcast"}
+
+
 def test_random_states_are_kept(tmp_path):
     collected(tmp_path, "print(accuracy_score(known, found))", "collected")
     supervised = torch.rand(1)

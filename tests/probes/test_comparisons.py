@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from sklearn import preprocessing
 from torch import nn
 
 from truestep.events import ResultCompared
+from truestep.probes.evaluation.libraries import scaling_of
 from truestep.testing import capture_events
 
 X, LABELS = torch.randn(40, 5), torch.arange(40) % 3
@@ -314,3 +316,28 @@ def test_a_loss_on_targets_of_rows_that_belong_to_other_inputs_is_a_mistake(shap
 )
 def test_losses_on_other_rows_are_sound(inputs, targets, before):
     assert fitted(inputs, targets, before=before) == set()
+
+
+SCALED = [
+    ("StandardScaler", {}), ("StandardScaler", {"with_mean": False}), ("MinMaxScaler", {}),
+    ("MinMaxScaler", {"feature_range": (-1, 1)}), ("RobustScaler", {}), ("MaxAbsScaler", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["transform", "inverse_transform"])
+@pytest.mark.parametrize(("kind", "settings"), SCALED)
+def test_a_fitted_scaler_is_repeated_by_its_arithmetic(kind, settings, method):
+    scaler = getattr(preprocessing, kind)(**settings).fit(MANY.double().numpy())
+    scaling, given = scaling_of(torch, scaler, method), MANY[:9].double()
+    if settings.get("with_mean", True):
+        expected = getattr(scaler, method)(given.numpy())
+        assert scaling is not None
+        torch.testing.assert_close(scaling(given), torch.as_tensor(expected))
+    else:
+        assert scaling is None
+
+
+@pytest.mark.parametrize("scaler", [preprocessing.Normalizer(), preprocessing.StandardScaler(), object()])
+def test_other_and_unfitted_scalers_are_not_repeated(scaler):
+    assert scaling_of(torch, scaler, "transform") is None
+    assert scaling_of(torch, preprocessing.StandardScaler().fit(MANY.numpy()), "fit_transform") is None

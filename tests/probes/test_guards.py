@@ -47,6 +47,26 @@ def test_other_conditions(tmp_path: Path, test: str) -> None:
     assert guard_at(str(path), 2) is None
 
 
+@pytest.mark.parametrize(
+    ("code", "loss"),
+    [
+        ("val = mse(net(x), y).item()", True),
+        ("val = float(F.cross_entropy(net(x), y))", True),
+        ("val = 0.0\nfor x, y in loader:\n    val += criterion(net(x), y).item() * len(x)\nval /= len(data)", True),
+        ("val = -mse(net(x), y).item()", False),
+        ("val = evaluate(net)", False),
+        ("val = mse(net(x), y).item()\nval = 1 - val", False),
+        ("val = 0.0", False),
+    ],
+)
+def test_a_variable_with_results_of_losses_alone_is_a_loss(tmp_path: Path, code: str, loss: bool) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(f"{code}\nif val > best:\n    save()\n    best = val\n")
+    guard = guard_at(str(path), len(code.splitlines()) + 2)
+    assert guard is not None
+    assert guard.loss is loss
+
+
 def test_a_branch_that_keeps_the_best_figure_as_it_is_is_none(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text("if val_loss > best_loss:\n    save()\n    waited = best_loss\n")

@@ -50,6 +50,32 @@ def test_a_threshold_of_probabilities_is_found_for_a_loss_that_squashes_by_hand(
     assert judge(MetricOffTarget, [MET, LogitsRead(model=2, squashed=True), half]) == []
 
 
+def read(equal, plain, samples=50, **more):
+    counts = {"equal": equal, "plain": plain, "labels": ((0, samples // 2), (1, samples - samples // 2))}
+    return compared("", target=(samples,), **counts | more)
+
+
+def test_predictions_that_miss_what_the_scores_show_are_found():
+    (finding,) = judge(MetricOffTarget, [MET, read(20, 44), read(22, 46)])
+    assert finding.primary.site == COMPARED
+    assert finding.primary.label == "42 of 100 are right, and 90 by the scores themselves"
+
+
+def test_predictions_that_can_be_meant_begin_the_count_again():
+    assert judge(MetricOffTarget, [MET, read(20, 44), read(22, 46), read(40, None)]) == []
+    assert len(judge(MetricOffTarget, [MET, read(40, None), read(20, 44), read(22, 46)])) == 1
+
+
+@pytest.mark.parametrize("events", [[read(20, 44)], [read(30, 40), read(32, 42)], [read(40, 40), read(38, 38)]])
+def test_few_predictions_and_small_differences_are_quiet(events):
+    assert judge(MetricOffTarget, [MET, *events]) == []
+
+
+def test_second_best_classes_beside_the_best_ones_are_quiet():
+    best = read(90, 90, 100, site=Site("metrics.py", 4, 4))
+    assert judge(MetricOffTarget, [MET, best, read(5, 90, 100)]) == []
+
+
 def test_a_sound_comparison_is_quiet():
     assert judge(MetricOffTarget, [MET, compared("", target=(30,))] * 3) == []
 

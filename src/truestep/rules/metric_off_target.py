@@ -95,6 +95,14 @@ class MetricOffTarget(Rule):
     for the logits of a model that is trained with ``binary_cross_entropy_with_logits``, or by a loss that squashes them
     by hand wherever it reads them, if many lie outside of 0 to 1.
 
+    Statements behind a loop over a DataLoader are repeated, too, with the lists in which it collected the results, also
+    as probabilities, classes or on another scale; scalers of scikit-learn are repeated by their arithmetic.
+
+    Compares the right predictions with those that the scores themselves show: the largest ones of several, or single
+    ones above 0 or 0.5. Reports a comparison in which this is a quarter of at least 60 samples better: for several
+    scores, if each prediction is one of their classes; for single ones and two classes of similar size, if all
+    predictions are alike, as of probabilities that are truncated, or many are no class, as of logits that are rounded.
+
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn
     that get predictions first and targets second; predictions that follow the targets at a correlation of 0.9 with an
@@ -125,9 +133,9 @@ class MetricOffTarget(Rule):
     ------------------
     A threshold of 0.5 on logits that was chosen for precision. Not reported: thresholds that the program computes or
     searches, comparisons that are not in the function
-    of the call or in its callers, top-k metrics, comparisons of two results, results that are collected in a list
-    and compared by other functions than those of scikit-learn,
-    operations of libraries, and losses on copies of rows, as a DataLoader makes them.
+    of the call or in its callers, top-k metrics, comparisons of two results, classes in second place beside those in
+    first place, differences of all pairs that both sides spell out (``a[:, None] - b[None, :]``), operations of
+    libraries, and losses on copies of rows, as a DataLoader makes them.
 
     References
     ----------

@@ -20,9 +20,10 @@ class WorstWeightsKept(Rule):
 
     What it does
     ------------
-    Reads the condition around ``state_dict()`` if it compares a loss or an accuracy with the best one so far and
-    replaces that, and the values of this variable after each evaluation. Reports a branch for larger losses, or for
-    smaller accuracies, if at least three evaluations were better than that of the weights kept last.
+    Reads the condition around ``state_dict()`` if it compares a loss or an accuracy, by the name of the variable or by
+    the loss functions that compute it, with the best one so far and replaces that, and the values of this variable
+    after each evaluation. Reports a branch for larger losses, or for smaller accuracies, if at least three evaluations
+    were better than that of the weights kept last.
 
     Why it matters
     --------------
@@ -52,9 +53,9 @@ class WorstWeightsKept(Rule):
 
     Known false alarms
     ------------------
-    A program that looks for the weights with the largest loss on purpose. Not reported: variables without the name of a
-    loss or an accuracy, such as scores, conditions with several comparisons, copies of whole models, and figures that
-    are gone when the next training step begins.
+    A program that looks for the weights with the largest loss on purpose. Not reported: other variables, such as
+    scores, conditions with several comparisons, copies of whole models, and figures that are gone when the next
+    training step begins.
 
     References
     ----------

@@ -20,7 +20,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.copies.objects import Refused
 from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
-from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.rows import Rows, is_outer
 from truestep.probes.evaluation.scales import Scales, is_written
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Made, Value
@@ -182,17 +182,20 @@ class Comparisons:
             return
         user = self._scene.sites.above(frame)
         if user is not None:
-            self._collected(user)
-            self._named.passed(user)
+            found = self._collected(user)
+            known = {(one.site, one.how) for one in self._named.passed(user) if isinstance(one, ResultCompared)}
+            for event in found:
+                if (event.site, event.how) not in known:
+                    self._scene.emit(event)
         end = None if user is None else self._ends.after_loop(user)
         if end is not None:
             self._ended(end)
 
-    def _collected(self, user: FrameType) -> None:
-        """Judge the statements behind a loop that collects the results of its calls in lists."""
+    def _collected(self, user: FrameType) -> list[ResultCompared]:
+        """Return the comparisons behind a loop that collects the results of its calls in lists."""
         collected, found = self._named.collected, loop_at(user.f_code.co_filename, user.f_lineno)
         if found is None or self._loops >= _MOST_LINES or not readable(user):
-            return
+            return []
         self._found, (self._model, self._called, self._samples) = [], collected.call
         self._inputs = []
         try:
@@ -204,13 +207,11 @@ class Comparisons:
                     statements = Statements(self._scene, self._judge, self._samples, self._score, self._mistaken)
                     statements.behind(*found, user, lists)
         except Refused:
-            return
+            return []
         finally:
             self._scores = None
-        for event in self._found:
-            if not isinstance(event, ResultCompared) or not (event.how or event.plain is not None):
-                continue
-            self._scene.emit(event if event.how else replace(event, how="collected"))
+        known = (one for one in self._found if isinstance(one, ResultCompared))
+        return [one if one.how else replace(one, how="collected") for one in known if one.how or one.plain is not None]
 
     def _ended(self, end: FunctionEnd) -> None:
         self._figures.ended(end)
@@ -253,7 +254,7 @@ class Comparisons:
             return
         labels = None if name == "sub" or one.made.raw or self._frame is None else self._labels(site, target)
         self._found += [] if labels is None else [labels]
-        how = "" if _is_outer(node) else self._broadcast(predicted, target)
+        how = "" if is_outer(node) else self._broadcast(predicted, target)
         if name != "sub" and not how:
             how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""
             if how == "least" and not self._is_below_chance(predicted, target, one.made.classes):
@@ -389,24 +390,6 @@ class Comparisons:
                 **(counted or {}),
             )
         )
-
-
-def _is_outer(node: ast.expr) -> bool:
-    """Return True if both sides of an operation get a dimension there: ``a[:, None] - b[None, :]``."""
-    match node:
-        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
-            return _widens(left) and _widens(right)
-    return False
-
-
-def _widens(node: ast.expr) -> bool:
-    match node:
-        case ast.Subscript(slice=index):
-            parts = index.elts if isinstance(index, ast.Tuple) else [index]
-            return any(isinstance(one, ast.Constant) and one.value is None for one in parts)
-        case ast.Call(func=ast.Attribute(attr="unsqueeze")):
-            return True
-    return False
 
 
 @dataclass(slots=True)

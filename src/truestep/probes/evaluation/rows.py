@@ -137,3 +137,21 @@ def is_probability(node: ast.expr, path: str) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=kept))):
             return "prob" in ast.unparse(kept).lower()
     return False
+
+
+def is_outer(node: ast.expr) -> bool:
+    """Return True if both sides of an operation get a dimension there: ``a[:, None] - b[None, :]``."""
+    match node:
+        case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
+            return _widens(left) and _widens(right)
+    return False
+
+
+def _widens(node: ast.expr) -> bool:
+    match node:
+        case ast.Subscript(slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            return any(isinstance(one, ast.Constant) and one.value is None for one in parts)
+        case ast.Call(func=ast.Attribute(attr="unsqueeze")):
+            return True
+    return False

@@ -16,6 +16,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
 from truestep.probes.evaluation.functions import ORDERED
 from truestep.probes.figures.pairs import Pair, given_names, pairs_of
+from truestep.probes.figures.plain import plainly_right
 
 _LEAST = 40
 _MOST = 1 << 16
@@ -162,7 +163,7 @@ class Collected:
             return {}
         if made[0] and pair.name in ORDERED:
             return {"how": "swapped", "name": _text(pair)}
-        return self._counted(predicted, target)
+        return self._counted(predicted, target, result)
 
     def _joined(self, held: Any, count: int) -> Any:
         """Return a list of numbers, of tensors or of arrays as one flat tensor; None for others."""
@@ -193,7 +194,7 @@ class Collected:
         same = side.float() == flat.float()
         return bool(same.all()) or any(bool((side == (flat > limit)).all()) for limit in (0, 0.5))
 
-    def _counted(self, predicted: Any, target: Any) -> dict[str, Any]:
+    def _counted(self, predicted: Any, target: Any, result: Any) -> dict[str, Any]:
         """Return the pairs of classes and predictions, and how many are equal, as `ResultCompared` has them."""
         if bool((predicted != predicted.round()).any()) or bool((target != target.round()).any()):
             return {}
@@ -207,6 +208,7 @@ class Collected:
             return {}
         return {
             "how": "collected",
+            "plain": plainly_right(result, predicted, target),
             "equal": sum(often for (label, guess), often in cells.items() if label == guess),
             "expected": sum(of * chosen[label] for label, of in given.items()) / cells.total(),
             "labels": tuple(sorted(given.items())),

@@ -119,10 +119,10 @@ class NamedFigures:
             self._counts.whole = False
         self._spent_s += thread_time() - began
 
-    def passed(self, user: FrameType) -> None:
-        """Handle the end of a pass over a loader, in a frame of the user."""
+    def passed(self, user: FrameType) -> list[Event]:
+        """Handle the end of a pass over a loader, in a frame of the user; return comparisons of collected values."""
         if self._counts is None or self._spent_s > _MOST_S:
-            return
+            return []
         began = thread_time()
         try:
             with self._aside(), self._scene.torch.no_grad():
@@ -132,6 +132,7 @@ class NamedFigures:
         self._spent_s += thread_time() - began
         for event in found:
             self._scene.emit(event)
+        return found
 
     def _tested(self, site: Site | None, user: FrameType) -> None:
         """Emit that the values of an evaluation are called those of a test."""

@@ -1,4 +1,4 @@
-"""The plain reading of a result beside the predictions of a program: the largest scores, or the signs of single ones."""
+"""Predictions of a program beside the plain reading of its scores: the largest ones, or the signs of single ones."""
 
 from __future__ import annotations
 
