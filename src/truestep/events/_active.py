@@ -240,7 +240,7 @@ class ResultCompared(Event):
     """Number of predictions that are equal to their targets; None unless both are classes."""
     plain: int | None = None
     """Number of targets that the largest scores of the result hit; of single scores, those on the right side of 0 or
-    0.5, if the predictions are all alike or no classes. None where a program can mean other predictions."""
+    0.5, if the predictions are all alike or outside of the classes. None where a program can mean other predictions."""
     expected: float = 0.0
     """The same for predictions and targets of these numbers of classes that do not depend on each other."""
     labels: tuple[tuple[int, int], ...] = ()

@@ -9,9 +9,9 @@ _BOTH = 2
 _RARER = 0.3
 """Least share of the rarer of two classes: with a rare one, all predictions can be alike."""
 _ODD = 0.2
-"""Least share of predictions that are no class."""
+"""Least share of predictions outside of the classes."""
 _SEVERAL = 5
-"""Least number of different predictions, of which some are no class: one stands for an abstention."""
+"""Least number of different predictions, if some are outside of the classes: one stands for an abstention."""
 
 
 def plainly_right(result: Any, predicted: Any, target: Any) -> int | None:
@@ -19,7 +19,7 @@ def plainly_right(result: Any, predicted: Any, target: Any) -> int | None:
 
     Args:
         result: scores of shape (N, C), or single scores of shape (N,) or (N, 1).
-        predicted: what the program makes of them, N numbers.
+        predicted: N predictions of the program.
         target: N classes.
     """
     rows = len(result) if result.dim() else 0
