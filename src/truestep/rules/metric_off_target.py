@@ -101,7 +101,8 @@ class MetricOffTarget(Rule):
     Compares the right predictions with those that the scores themselves show: the largest ones of several, or single
     ones above 0 or 0.5. Reports a comparison in which this is a quarter of at least 60 samples better: for several
     scores, if each prediction is one of their classes; for single ones and two classes of similar size, if all
-    predictions are alike, as of probabilities that are truncated, or many lie outside of the classes, as of logits that are rounded.
+    predictions are alike, as of probabilities that are truncated, or many lie outside of the classes, as of logits that
+    are rounded.
 
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn

@@ -74,8 +74,8 @@ class PlateauWithoutMetric(Rule):
 
     - are stepped after every optimizer step with the loss that backward has just used;
     - are stepped once per epoch with the loss of the last batch;
-    - wait for a training loss to rise (``mode="max"``), or for a metric that fell in nearly all steps or all first ones,
-      or, by the name of the metric, for any loss or error to rise or for an accuracy to fall;
+    - wait for a training loss to rise (``mode="max"``), or for a metric that fell in nearly all steps, or in the
+      first ones, or, by the name of the metric, for any loss or error to rise or for an accuracy to fall;
     - are stepped with the number of the epoch.
 
     Why it matters
