@@ -36,6 +36,7 @@ from truestep.probes.context.values import has_values
 from truestep.probes.forward.layers.columns import Columns
 from truestep.probes.forward.losses.advantages import Advantages
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
+from truestep.probes.backward.policies.ratios import Ratios
 from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
 from truestep.probes.variables.ended_rows import EndedRows
@@ -100,6 +101,7 @@ class BackwardProbe(Probe):
         self.ends = self.scene.ends = EndedRows(self.scene)
         self.advantages = Advantages(self.scene)
         self.returns = RewardSums(self.scene)
+        self.ratios = Ratios(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -256,7 +258,8 @@ class BackwardProbe(Probe):
         self.ends.look(node, scene.sites.own(1), site)
         inputs = args[3] if len(args) > 3 and type(args[3]) is tuple else ()
         self.advantages.look(node, scene.sites.own(1), site, inputs)
-        self.returns.look(node, scene.sites.own(1), site)
+        if not self.ratios.look(node, scene.sites.own(1), site):
+            self.returns.look(node, scene.sites.own(1), site)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
         read_reduced(scene, node, scene.sites.own(1), site)
