@@ -69,8 +69,17 @@ def test_an_entropy_is_small_by_its_sign_only(term, expected):
 
 def test_weights_that_are_no_rewards_make_no_policy():
     assert smaller(lambda policy: policy.entropy().mean(), gains=GAINS.abs())
+    assert not smaller(lambda policy: policy.entropy().mean(), "normal", gains=GAINS.abs())
     assert not smaller(lambda policy: policy.entropy().mean(), gains=MASK)
     assert not smaller(lambda policy: policy.entropy().mean(), gains=1.0)
+    out = NET(X)
+    losses = F.cross_entropy(out, torch.arange(12) % 3, reduction="none")
+    assert not minimised_entropy(((losses * GAINS.abs()).mean() + entropy_of(out)).grad_fn)
+    assert minimised_entropy(((losses * GAINS).mean() + entropy_of(out)).grad_fn)
+
+
+def entropy_of(out):
+    return -(out.softmax(1) * out.log_softmax(1)).sum(1).mean()
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -27,6 +27,7 @@ from truestep.probes.backward.loss_terms.signed_labels import SignedLabels
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.loss_values import LossValues
+from truestep.probes.backward.policies.ratios import Ratios
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.signs import SCALINGS
 from truestep.probes.backward.taken_steps import TakenSteps
@@ -36,7 +37,6 @@ from truestep.probes.context.values import has_values
 from truestep.probes.forward.layers.columns import Columns
 from truestep.probes.forward.losses.advantages import Advantages
 from truestep.probes.forward.losses.followed_targets import FollowedTargets
-from truestep.probes.backward.policies.ratios import Ratios
 from truestep.probes.gradients.leaf_groups import LeafGroups
 from truestep.probes.unread.values import UnreadValues
 from truestep.probes.variables.ended_rows import EndedRows

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from truestep.probes.context.values import has_values, saved
 from truestep.probes.backward.policies.entropies import minimised_entropy
+from truestep.probes.context.values import has_values, saved
 
 _THROUGH = (
     "MeanBackward",

@@ -34,8 +34,8 @@ _OF_OUTPUTS = _SUMS | _JOINED | _SAME | _OF_RATIOS | _BOUNDS | _ENTROPIES | {
 _MOST_NODES = 1 << 12
 _MOST_VALUES = 1 << 20
 _MOST_PRODUCTS = 8
-_LEAST_KINDS = 8
-"""Least number of different weights without one below zero: fewer may be those of classes, or a mask of labels."""
+_LEAST_KINDS, _LEAST_STEPS = 8, 3
+"""Least number of different weights without one below zero, of samples and of steps."""
 
 
 class _Term(NamedTuple):
@@ -69,7 +69,7 @@ def minimised_entropy(root: Any) -> bool:
         if kind_of(node) == "Mul" and len(inner) == 1:
             factor = _factor(node)
             if factor is not None and _is_logarithm(inner[0]):
-                if factor.numel() > 1 and _is_of_rewards(factor):
+                if factor.numel() > 1 and _is_of_rewards(factor, inner[0]):
                     weighted.append(inner[0])
                 elif factor.numel() == 1 and shape_of(inner[0]) in ((), (1,), (1, 1)):
                     single.append((inner[0], factor))
@@ -165,14 +165,32 @@ def _sources(root: Any, *, with_means: bool = True) -> set[Any]:
 def _alone(single: list[tuple[Any, Any]]) -> list[Any]:
     """Return the log-probabilities of single actions, if their weights are those of rewards."""
     values = [float(factor) for _, factor in single]
-    several = len(values) > 2 and (min(values) < 0 < max(values) or len(set(values)) > 2)
+    several = len(values) >= _LEAST_STEPS and (min(values) < 0 < max(values) or len(set(values)) >= _LEAST_STEPS)
     tensors = all(factor.element_size() < 8 for _, factor in single)  # a number of the program has eight bytes
     return [one for one, _ in single] if several or (len(values) == 1 and tensors) else []
 
 
-def _is_of_rewards(factor: Any) -> bool:
-    """Return True for weights of both signs, or of many values."""
-    return bool((factor < 0).any() & (factor > 0).any()) or len(factor.unique()) >= _LEAST_KINDS
+def _is_of_rewards(factor: Any, log: Any) -> bool:
+    """Return True for weights of both signs, or of many values if a distribution or single steps have actions.
+
+    Others may be those of samples or classes, or a mask of labels.
+
+    Args:
+        factor: the weights.
+        log: the log-probabilities.
+    """
+    if bool((factor < 0).any() & (factor > 0).any()):
+        return True
+    log = _behind(log, _SAME | {"Neg"})
+    kind, inner = kind_of(log), _inputs(log)
+    drawn = kind == "Exp" or (kind == "Gather" and _is_of_distribution(_behind(inner[0], _SAME)))
+    return len(factor.unique()) >= (_LEAST_STEPS if kind in _JOINED else _LEAST_KINDS if drawn else _MOST_VALUES)
+
+
+def _is_of_distribution(node: Any) -> bool:
+    """Return True for log-probabilities as a distribution of torch computes them."""
+    inner = [kind_of(one) for one in _inputs(node)]
+    return (kind_of(node) == "Sub" and "Logsumexp" in inner) or (kind_of(node) == "Log" and "Clamp" in inner)
 
 
 def _factor(node: Any) -> Any:
