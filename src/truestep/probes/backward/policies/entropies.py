@@ -137,7 +137,7 @@ def _is_logarithm(node: Any) -> bool:
 
 
 def _own(node: Any) -> set[Any]:
-    """Return the outputs that an entropy is of; leaves, which other entropies may share, if there is no layer."""
+    """Return the outputs that an entropy is of; without a layer, its leaves, which other entropies may share."""
     found = _sources(node, with_means=False)
     return {one for one in found if kind_of(one) != _LEAF} or found
 

@@ -30,7 +30,7 @@ _LEAST_SHOWN = 6
 _LEAST_SPREAD = 1e-2
 _ROUNDING = 1e-6
 _LEAST_APART = 0.9
-"""Least share of different inputs: a few states that return are no evidence."""
+"""Least share of different inputs: a few states return by chance."""
 _MIXED = (-7046029254386353131, -4417276706812531889)
 """Factors of a hash."""
 
@@ -107,7 +107,7 @@ class Ratios:
         return True if shown >= _LEAST_SHOWN else None
 
     def _batch(self, found: ClippedRatio) -> _Batch | None:
-        """Return the samples of a loss; None if they cannot be told apart."""
+        """Return the samples of a loss; None if their inputs do not differ, or are unknown."""
         product = found.product
         known = 1 if product.next_functions[0][0] is not None else 0
         weights = saved(product, ("self", "other")[known])
