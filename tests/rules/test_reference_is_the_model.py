@@ -11,6 +11,7 @@ from truestep.events import (
     ModelCalled,
     ModelMet,
     OptimizerStepped,
+    RatiosRead,
     RunEnded,
     Site,
 )
@@ -110,3 +111,26 @@ def test_a_list_that_repeats_one_layer_of_a_trained_model_is_found(tmp_path, tex
 )
 def test_layers_in_several_places_without_such_a_list_are_quiet(tmp_path, text, kind):
     assert not repeats(tmp_path, text, kind)
+
+
+RATIOS = RatiosRead(site=CALLED, made=BOUND, name="ratio")
+
+
+def test_ratios_that_are_always_one_are_found_where_they_are_made():
+    (finding,) = judge(ReferenceIsTheModel, [MET, *[WITH, RATIOS, STEP] * 3])
+    assert finding.message == "the ratios of new to old probabilities are all 1, after updates with the same samples"
+    assert finding.primary.label == "`ratio` compares the policy with itself"
+    assert (finding.primary.site, finding.related[0].site) == (BOUND, CALLED)
+
+
+def test_ratios_of_few_updates_or_that_differ_from_one_are_quiet():
+    right = RatiosRead(site=CALLED, one=False)
+    assert judge(ReferenceIsTheModel, [MET, *[WITH, RATIOS, STEP] * 2]) == []
+    assert judge(ReferenceIsTheModel, [MET, *[WITH, RATIOS, STEP] * 4, right]) == []
+
+
+def test_ratios_to_an_old_policy_that_is_the_new_one_are_found_at_its_name_only():
+    alias = replace(ALIAS, name="old_policy")
+    (finding,) = judge(ReferenceIsTheModel, [MET, *[WITHOUT, WITH, RATIOS, STEP] * 3, alias])
+    assert finding.primary.site == BOUND
+    assert finding.message == "`old_policy` is `policy` itself, not a copy"

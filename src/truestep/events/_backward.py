@@ -159,6 +159,22 @@ class AdvantageFollowed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RatiosRead(Event):
+    """At a sampled backward: the loss has clipped ratios of probabilities, which are all 1 after updates, or are not.
+
+    The samples are those of earlier updates, which moved the weights.
+    """
+
+    absent: ClassVar[str] = "no clipped ratios of probabilities in the losses of several updates with the same samples"
+    site: Site | None = None
+    made: Site | None = None
+    """The line that makes the ratios."""
+    name: str = ""
+    """Variable that holds them; empty if unknown."""
+    one: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReturnsFollowed(Event):
     """At a sampled backward: the weights of the log-probabilities of actions are discounted sums of rewards."""
 

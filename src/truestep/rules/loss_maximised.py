@@ -110,7 +110,7 @@ class LossMaximised(Rule):
     sign of the factor; ``maximize=True`` of an optimizer changes it. Reports a run with one line of backward passes, if
     the factor was negative at each of them, at the end of the run. Also reports a loss that falls to a thousand times
     its first value below zero, and losses with a term of the wrong sign at each read: squares, absolute values or norms
-    of weights that are subtracted; the entropy of a policy that is added, next to the log-probabilities of its actions;
+    of weights that are subtracted; the entropy of a policy that is added, next to its log-probabilities times rewards;
     of the ratio of PPO and the clipped one, the minimum of two losses, or the maximum of two objectives; and errors
     that are divided by one value each, such as the target in a relative error, of which a tenth or more is below zero.
 
@@ -145,10 +145,10 @@ class LossMaximised(Rule):
     Known false alarms
     ------------------
     A network that is trained from random weights to make the error of another one large, in a program that trains
-    nothing else. Not reported: several lines of backward passes (adversarial training), other sums of terms, runs with
-    loaded or frozen weights (attacks, unlearning), inputs and other tensors outside of modules, factors that change
-    their sign, an entropy that is to be small without a policy gradient, and hinges of values with other names or
-    of unknown functions.
+    nothing else; a policy that is to be certain. Not reported: several lines of backward passes (adversarial training),
+    other sums of terms, runs with loaded or frozen weights (attacks, unlearning), inputs and other tensors outside of
+    modules, factors that change their sign, and hinges of values with other names or of unknown functions; an entropy
+    that is to be small without a policy gradient, that is compared with a number, or beside one that is to be large.
 
     References
     ----------

@@ -12,6 +12,7 @@ from truestep.events import (
     ModelAliased,
     ModelCalled,
     OptimizerStepped,
+    RatiosRead,
     RunEnded,
     Site,
 )
@@ -43,11 +44,15 @@ class ReferenceIsTheModel(Rule):
     ``[make_net()] * 5``, are shown by the syntax, and reported in a run if a container of a trained model holds one
     layer in several places.
 
+    Also reads, at sampled steps, the clipped ratios of new to old probabilities in the loss of PPO. Reports them if all
+    are exactly 1 in three updates with samples that have trained other weights before, and differ from 1 in no update:
+    the current weights compute the old probabilities too.
+
     Why it matters
     --------------
     An assignment copies no weights. The model is compared with itself: a penalty on the distance from the reference is
-    zero, a consistency is that of two draws of dropout, an average is the model of this moment. In the proof the model
-    unlearns the language that its reference was to preserve.
+    zero, a consistency is that of two draws of dropout, an average is the model of this moment, and no ratio of PPO is
+    clipped. In the proof the model unlearns the language that its reference was to preserve.
 
     Example
     -------
@@ -68,7 +73,9 @@ class ReferenceIsTheModel(Rule):
     ------------------
     Self-distillation with the current weights, if the program has two names for the one model. Not reported: second
     names without a role (``net = model``, ``module = ddp.module``), tied layers, models that run without gradients in
-    evaluations only, and averages of tensors that each update replaces: ``average = d * average + (1 - d) * w``.
+    evaluations only, and averages of tensors that each update replaces: ``average = d * average + (1 - d) * w``; ratios
+    of states that often return, of samples with equal weights, and of small minibatches that share fewer than three
+    samples with each one that was read.
 
     References
     ----------
@@ -80,7 +87,7 @@ class ReferenceIsTheModel(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (AverageOfItself, LayersRepeated, ModelAliased, ModelCalled, OptimizerStepped)
+    watches = (AverageOfItself, LayersRepeated, ModelAliased, ModelCalled, OptimizerStepped, RatiosRead)
     needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
     explains = ("loss-at-chance", "loss-never-changes", "average-never-updated", "no-grad-missing")
 
@@ -98,6 +105,8 @@ class ReferenceIsTheModel(Rule):
         self._shared: dict[int, ModelAliased] = {}
         """Model to a collection that holds it in all places, and may share its weights on purpose."""
         self._repeated: list[LayersRepeated] = []
+        self._ratios: dict[Site | None, list[tuple[int, RatiosRead]]] = {}
+        """Line to its readings of ratios that are all 1, with their steps; none once they differ from 1."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -117,9 +126,19 @@ class ReferenceIsTheModel(Rule):
                 self._found_average(event, run)
             case LayersRepeated():
                 self._repeated.append(event)
+            case RatiosRead(one=True):
+                self._ratios.setdefault(event.site, []).append((run.step, event))
+            case RatiosRead():
+                self._ratios[event.site] = []
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        """Judge repeated layers by the list that repeats them: one that is named in each place is shared on purpose."""
+        """Judge ratios, and repeated layers by the list that repeats them.
+
+        A layer that is named in each place is shared on purpose.
+        """
+        for site, reads in self._ratios.items() if not self._drafts else ():  # an old policy that is the new one
+            if len(reads) >= _LEAST:
+                self._found_ratios(site, reads, run)
         for path in {one.path: None for one in self._repeated} if run.step >= _LEAST else ():
             program = program_of(path)
             if program is None:
@@ -183,6 +202,23 @@ class ReferenceIsTheModel(Rule):
             help=f"begin with a copy of each tensor in `{event.other}`, `w.detach().clone()`",
             unit="averages",
         ).cost = f"the average is `{event.other}` of this moment"
+
+    def _found_ratios(self, site: Site | None, reads: list[tuple[int, RatiosRead]], run: Progress) -> None:
+        (first, event), through = reads[0], Mark(site, "the backward pass with these ratios") if site else None
+        draft = self.report(
+            event.made or site,
+            "the ratios of new to old probabilities are all 1, after updates with the same samples",
+            run=run,
+            label=f"`{event.name}` compares the policy with itself"
+            if event.name
+            else "compares the policy with itself",
+            related=(through,) if event.made and through else (),
+            help="keep the log-probabilities of the actions from when they were chosen, before the first update",
+            confidence=Confidence.MEDIUM,
+            unit="updates read",
+            key=site,
+        )
+        draft.cost, draft.count, draft.first_step = "the clip never acts: no update is bounded", len(reads), first
 
     def _found_ensemble(self, event: ModelAliased, run: Progress) -> None:
         self.report(

@@ -13,6 +13,7 @@ tape: parameters and operations that the loss reaches
 chained_layers: linear layers without a nonlinear operation between them, and with repeated inputs
 attention: softmaxes with a use that shows their dimension
 loss_terms: terms of a loss, by the tape and the source
+policies: entropies and ratios in the losses of policies
 followed_losses: losses that no backward pass goes through
 loss_values: values of losses
 taken_steps: updates by hand with gradients of `autograd.grad`

@@ -27,6 +27,7 @@ from truestep.probes.backward.loss_terms.signed_labels import SignedLabels
 from truestep.probes.backward.loss_terms.squashed import read_squashed
 from truestep.probes.backward.loss_terms.terms import Terms
 from truestep.probes.backward.loss_values import LossValues
+from truestep.probes.backward.policies.ratios import Ratios
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.signs import SCALINGS
 from truestep.probes.backward.taken_steps import TakenSteps
@@ -100,6 +101,7 @@ class BackwardProbe(Probe):
         self.ends = self.scene.ends = EndedRows(self.scene)
         self.advantages = Advantages(self.scene)
         self.returns = RewardSums(self.scene)
+        self.ratios = Ratios(self.scene)
         self.unread = self.scene.unread = UnreadValues(self.scene)
         self.variables = TrainedVariables(self.scene)
         scene, coast = self.scene, self.scene.coast
@@ -256,7 +258,8 @@ class BackwardProbe(Probe):
         self.ends.look(node, scene.sites.own(1), site)
         inputs = args[3] if len(args) > 3 and type(args[3]) is tuple else ()
         self.advantages.look(node, scene.sites.own(1), site, inputs)
-        self.returns.look(node, scene.sites.own(1), site)
+        if not self.ratios.look(node, scene.sites.own(1), site):
+            self.returns.look(node, scene.sites.own(1), site)
         read_overlaps(scene, node, site)
         read_squashed(scene, node, site)
         read_reduced(scene, node, scene.sites.own(1), site)

@@ -6,8 +6,9 @@ Terms with a direction are the size of weights, the entropy of a policy, and the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from truestep.probes.backward.policies.entropies import minimised_entropy
 from truestep.probes.context.values import has_values, saved
 
 _THROUGH = (
@@ -104,10 +105,7 @@ _SUMS = ("AddBackward0", "SubBackward0", "RsubBackward0")
 _SIZES = ("PowBackward0", "AbsBackward0", "NormBackward", "LinalgVectorNormBackward0")
 _TO_LEAVES = ("EmbeddingBackward0", "IndexBackward0", "IndexSelectBackward0", "CatBackward0", "torch::autograd")
 _EXTREMES = {"MinimumBackward0": True, "MaximumBackward0": False}
-_SHARES = ("SoftmaxBackward0", "ExpBackward0", "DivBackward0")
-"""Operations that make probabilities; a distribution divides those that it gets by their sum."""
 _MOST_TERMS = 64
-_MOST_BELOW = 400
 _FEW, _MANY = 8, 1 << 20
 """Least and largest number of divisors that are read."""
 _LEAST_PART = 0.1
@@ -121,7 +119,6 @@ def turned_term(root: Any) -> str:
     a ratio of probabilities and the clipped one, the more favourable is taken. "quotient": errors are divided by values
     of both signs.
     """
-    picked: set[Any] | None = None
     for node, sign in terms_of(root):
         if sign < 0 and _is_size_of_weights(node):
             return "weights"
@@ -129,11 +126,7 @@ def turned_term(root: Any) -> str:
             return "ratio"
         if _divides_errors(node):
             return "quotient"
-        if sign > 0 and (logarithms := _entropy_of(node)):
-            picked = set(_picked(root)) if picked is None else picked
-            if not picked.isdisjoint(logarithms):
-                return "entropy"
-    return ""
+    return "entropy" if minimised_entropy(root) else ""
 
 
 def terms_of(root: Any) -> Iterator[tuple[Any, int]]:
@@ -195,22 +188,40 @@ def _favours(node: Any, sign: int) -> bool:
     least = _EXTREMES.get(str(node.name()))
     if least is None or (sign > 0) != least:
         return False
-    factors = []
+    found = clipped_ratio(node)
+    return found is not None and str(found.ratio.name()) == "ExpBackward0"
+
+
+class ClippedRatio(NamedTuple):
+    """Operations of a ratio of probabilities, of its clip, and of its product with weights."""
+
+    clip: Any
+    ratio: Any
+    product: Any
+
+
+def clipped_ratio(node: Any) -> ClippedRatio | None:
+    """Return a ratio of probabilities if an operation takes an extreme of its product and that of the clipped one."""
+    if str(node.name()) not in _EXTREMES:
+        return None
+    factors, products = [], []
     for following, _ in node.next_functions:
         name = "" if following is None else str(following.name())
         while name == "NegBackward0":
             following = following.next_functions[0][0]
             name = "" if following is None else str(following.name())
         if name != "MulBackward0":
-            return False
+            return None
         known = [_made(one) for one, _ in following.next_functions if one is not None]
         if len(known) != 1:
-            return False
+            return None
         factors.append(known[0])
-    names = {str(one.name()): one for one in factors}
-    clipped = next((one for name, one in names.items() if name.startswith("ClampBackward")), None)
-    whole = names.get("ExpBackward0")
-    return clipped is not None and whole is not None and _made(clipped.next_functions[0][0]) is whole
+        products.append(following)
+    clips = [one for one in factors if str(one.name()).startswith("ClampBackward")]
+    others = [one for one in factors if one not in clips]
+    if len(clips) != 1 or len(others) != 1 or _made(clips[0].next_functions[0][0]) is not others[0]:
+        return None
+    return ClippedRatio(clips[0], others[0], products[factors.index(others[0])])
 
 
 def _made(node: Any) -> Any:
@@ -248,45 +259,6 @@ def _is_of_errors(node: Any) -> bool:
     else:
         square = name == "AbsBackward0" or (name == "PowBackward0" and node._saved_exponent == 2)
     return square and bool(inner) and str(inner[0].name()).startswith(("SubBackward", "RsubBackward"))
-
-
-def _entropy_of(node: Any) -> set[Any]:
-    """Return operations that made the logarithms in a sum of p * log(p) with a minus before it; none for others."""
-    if str(node.name()) != "NegBackward0":
-        return set()
-    total = node.next_functions[0][0]
-    while total is not None and str(total.name()).startswith(("MeanBackward", "SumBackward")):
-        total = total.next_functions[0][0]
-    if total is None or str(total.name()) != "MulBackward0":
-        return set()
-    inner = [following for following, _ in total.next_functions if following is not None]
-    names = [str(one.name()) for one in inner]
-    if len(inner) != 2 or not any(name in _SHARES for name in names):
-        return set()
-    made: set[Any] = set()
-    for one in inner:
-        while one is not None and str(one.name()) in ("ClampBackward0", "ClampBackward1", "ClampMinBackward0"):
-            one = one.next_functions[0][0]
-        if one is not None and str(one.name()) not in _SHARES:
-            made.add(one)
-    return made
-
-
-def _picked(root: Any) -> Iterator[Any]:
-    """Yield the operations before those that pick a number of each row: they made the log-probabilities of actions."""
-    seen = {root}
-    queue = [root]
-    while queue and len(seen) < _MOST_BELOW:
-        node = queue.pop()
-        if str(node.name()) in _PICKING:
-            source = node.next_functions[0][0]
-            while source is not None and str(source.name()).startswith(("ExpandBackward", *_THROUGH)):
-                source = source.next_functions[0][0]
-            yield source
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                queue.append(following)
 
 
 def source_of(node: Any) -> dict[str, Any]:

@@ -89,6 +89,10 @@ class Sampling:
             self._followed += 1
             self._plan.add(self.step + 1)
 
+    def follow_closely(self, steps: int) -> None:
+        """Sample each of the next steps too."""
+        self._plan.update(range(self.step + 1, self.step + 1 + steps))
+
     def give_up(self, reason: str) -> None:
         """Read nothing closely from the next step on."""
         self.given_up = reason
