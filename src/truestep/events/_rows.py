@@ -290,7 +290,8 @@ class ScalingRead(Event):
     trained: str = ""
     """Name of the table of the training; empty if it is the same."""
     kind: str = ""
-    """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
+    """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both; "unlike" if
+    those of the training are scaled with their own, in another way."""
     how: str = ""
     """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0; of
     fitted rows also "sample" for deviations of a sample, "symmetric" for -1 to 1, "robust" for medians and

@@ -26,6 +26,7 @@ _LEAST_HITS = 20
 """Number of rows of the training to expect among those of an evaluation, if it were on the same rows."""
 _APART = 0.05
 """Largest share of rows of an evaluation that are in a table of the training: a few rows can be equal."""
+_HALF = 0.5
 _LEAST_JOINT = 3
 """Least number of minima and maxima that the training does not reach."""
 
@@ -180,8 +181,16 @@ class Scalings:
         seen.parts[rows] = part
         name, others = next(iter(seen.views.values()))
         (how, features), (same, _) = _scaled(views), _scaled(others)
+        few = views[0].few()
+        if not features and few == others[0].few() and (few != "range" or computes_ranges(self._own_files())):
+            how = same = few
+            features = len(views[0].varied) if few else 0
         if features and how == same:
             self._tell(part, "own", how, features, name, "", part.made)
+            return
+        other = _unlike(views, others)
+        if other:
+            self._tell(part, "unlike", other, int(views[0].varied.sum()), name, "", part.made)
             return
         for one in found:
             if one.table.rows > least.table.rows and self._holds_training(one, seen):
@@ -194,8 +203,11 @@ class Scalings:
 
     def _is_meant(self, how: str, site: Site | None, frames: list[FrameType]) -> bool:
         """Return True if a joint scaling is by statistics of the rows, and the evaluation has targets."""
-        known = how == "range" and not computes_ranges(self._scene.sites.own_files())
+        known = how == "range" and not computes_ranges(self._own_files())
         return not known and not is_written(site, frames)
+
+    def _own_files(self) -> Any:
+        return self._scene.sites.own_files()
 
     def _join(self, part: _Part, others: list[View], name: str, seen: _Seen, frames: list[FrameType]) -> bool:
         """Emit the scaling of parts that are scaled together with the training, among them the latest, if there are."""
@@ -263,7 +275,19 @@ def _scaled(views: list[View]) -> tuple[str, int]:
         if view.standardised():
             return "standard", view.standardised()
     bounded = next((view.bounded() for view in views), 0)
-    return ("range", bounded) if bounded else ("", 0)
+    robust = next((view.robust for view in views), 0)
+    return ("range", bounded) if bounded else ("robust" if robust else "", robust)
+
+
+def _unlike(views: list[View], trained: list[View]) -> str:
+    """Return how rows are scaled if those of the training are scaled in another way, with their own statistics."""
+    rows, others = views[0], trained[0]
+    if rows.kind != "columns" or not bool((rows.varied == others.varied).all()):
+        return ""
+    if others.standardised() and rows.is_of_range():
+        return "range"
+    least = others.rows[2][others.varied]
+    return "standard" if others.bounded() and bool((least > -_HALF).all()) and rows.is_of_deviations() else ""
 
 
 def _joint(views: list[View], trained: list[View]) -> tuple[str, int]:
