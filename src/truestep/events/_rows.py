@@ -309,6 +309,10 @@ class ScalingRead(Event):
     """Of a series that is scaled together with the training, and of fitted rows: largest distance of the mean and the
     standard deviation of the training from 0 and 1, in a feature with such values over both; of a range, that of the
     training from a minimum or maximum."""
+    ordered: bool = False
+    """Whether each column has about the distribution of that in the same place of the training."""
+    moved: int = 0
+    """Number of columns with the distribution of one in another place, if all others have that in their places."""
     loader: int | None = None
     """Loader of the latest batch."""
     site: Site | None = None

@@ -50,6 +50,9 @@ class InputsOnAnotherScale(Rule):
     Reports an evaluation on a table with columns of about the range 0 to 1, beside training data with means of 0 and
     standard deviations of 1 to the precision of floats in at least 4 columns, and the reverse.
 
+    Reports an evaluation on a table with columns in another order: at least 3 columns are far from the distribution of
+    those in the same places of the training, and each of them has that of another one.
+
     Data with a name such as ``val_loader`` or ``x_test`` are compared with the training by themselves, if its inputs
     have a small mean and spread, as after a normalisation, and theirs is at least 3 times as wide.
 
@@ -81,7 +84,9 @@ class InputsOnAnotherScale(Rule):
     An evaluation far outside of the training data on purpose, such as a test of extrapolation, without another one, or
     on data that are called ``x_test`` or the like.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
-    whole numbers, and other arguments, such as states, masks and noise; data with another name than those of a plain
+    columns in another
+    order beside an evaluation in that of the training, or whose distributions are alike; whole numbers, and other
+    arguments, such as states, masks and noise; data with another name than those of a plain
     test, such as ``test_noisy``, beside an evaluation as in training; other levels beside such an evaluation, unless it
     is on data of the training, and after a training on noise, mixtures or resized pictures, which have no levels;
     points of a curve or a plane.
@@ -105,12 +110,12 @@ class InputsOnAnotherScale(Rule):
         self._normalised: dict[int, list[ev.FirstNormRead]] = {}
         """Model to the inputs of its first batch normalisation in evaluations."""
         self._tables: list[ev.ScalingRead] = []
-        """Tables of evaluations, beside training data that are scaled in another way."""
+        """Tables of evaluations."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ev.FirstNormRead):
             self._normalised.setdefault(event.model, []).append(event)
-        elif isinstance(event, ev.ScalingRead) and event.kind == "unlike":
+        elif isinstance(event, ev.ScalingRead):
             self._tables.append(event)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
@@ -131,8 +136,11 @@ class InputsOnAnotherScale(Rule):
                 self._judge(model, inputs, trained, run)
 
         for one in self._tables if not self._drafts else ():
-            if (one.model, one.site) in run.samples.measuring:
+            measures = (one.model, one.site) in run.samples.measuring
+            if one.kind == "unlike" and measures:
                 self._scaled_by_other_means(one, run)
+            elif one.moved and measures and not any(other.ordered for other in self._tables):
+                self._moved(one, run)
         for model, reads in self._normalised.items():
             if (model, True) not in run.samples.inputs:  # else these are compared
                 self._judge_normalised(model, reads, run)
@@ -148,6 +156,21 @@ class InputsOnAnotherScale(Rule):
             related=() if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
             help="scale both with one function, and with the statistics of the training data",
             cost=f"in all {one.features} features, over {one.rows:,} rows of the evaluation",
+            unit="tables",
+            key=one.made or one.site,
+        )
+        draft.total = len(self._tables)
+
+    def _moved(self, one: ev.ScalingRead, run: Progress) -> None:
+        """Report a table with columns in another order."""
+        draft = self.report(
+            one.made or one.site,
+            f"`{one.table}` has its columns in another order than the training data",
+            run=run,
+            label=f"{one.moved} columns have the values of others",
+            related=() if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
+            help="take the columns of both by one list of names, in the order of the training",
+            cost=f"the model reads other features, over {one.rows:,} rows of the evaluation",
             unit="tables",
             key=one.made or one.site,
         )

@@ -12,6 +12,7 @@ from truestep.events import ScalingRead, Site
 from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
+from truestep.probes.active.rows.order import Order, Ranks, order_of, ranks_of
 from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -42,6 +43,7 @@ class _Part:
     loader: int | None
     site: Site | None
     made: Site | None
+    order: Order = Order()
     emitted: str = ""
     """How it is scaled, as it was emitted."""
 
@@ -55,6 +57,8 @@ class _Seen:
     """Id of an array to its name and rows."""
     views: dict[int, tuple[str, list[View]]] = field(default_factory=dict)
     """The same to its name and statistics, which outlive it."""
+    ranks: dict[int, Ranks] = field(default_factory=dict)
+    """The same to the values of its columns in order."""
     parts: dict[tuple[int, int], _Part] = field(default_factory=dict)
     """Number of rows of a table of the evaluations, and sum of their keys, to the table."""
     called: dict[int, tuple[int, float]] = field(default_factory=dict)
@@ -175,9 +179,11 @@ class Scalings:
             others = self._views_of(table)
             if others:
                 seen.views[at] = name, others
+                self._keep_ranks(at, table, seen)
         if not views or not seen.views:
             return
-        part = _Part(model, least.name, least.table, views, self._scene.loader, site, _made_at(frames, least))
+        made, order = _made_at(frames, least), self._order(least.table, seen)
+        part = _Part(model, least.name, least.table, views, self._scene.loader, site, made, order)
         seen.parts[rows] = part
         name, others = next(iter(seen.views.values()))
         (how, features), (same, _) = _scaled(views), _scaled(others)
@@ -205,6 +211,20 @@ class Scalings:
         """Return True if a joint scaling is by statistics of the rows, and the evaluation has targets."""
         known = how == "range" and not computes_ranges(self._own_files())
         return not known and not is_written(site, frames)
+
+    def _keep_ranks(self, at: int, table: Table, seen: _Seen) -> None:
+        tensor = as_tensor(self._scene, table.ref()) if at not in seen.ranks else None
+        ranks = ranks_of(self._scene.torch, tensor) if tensor is not None else None
+        if ranks is not None:
+            seen.ranks[at] = ranks
+
+    def _order(self, table: Table, seen: _Seen) -> Order:
+        """Return the order of the columns of an evaluation, next to those of all tables of the training."""
+        torch, tensor = self._scene.torch, as_tensor(self._scene, table.ref())
+        ranks = ranks_of(torch, tensor) if tensor is not None else None
+        found = [order_of(torch, ranks, one) for one in seen.ranks.values()] if ranks is not None else []
+        fitting = next((one for one in found if one.fits), None)
+        return fitting or (found[0] if found and all(one.moved for one in found) else Order())
 
     def _own_files(self) -> Any:
         return self._scene.sites.own_files()
@@ -244,6 +264,8 @@ class Scalings:
                 how=how,
                 features=features,
                 whole=whole,
+                ordered=part.order.fits,
+                moved=part.order.moved,
                 loader=part.loader,
                 site=part.site,
                 made=made,
