@@ -11,6 +11,8 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     ModelMet,
+    RunEnded,
+    ScalingRead,
     Site,
 )
 from truestep.findings import Outcome
@@ -250,3 +252,27 @@ def test_points_that_were_chosen_are_quiet():
 def test_a_frozen_part_of_another_training_is_not_evaluated():
     features = levels(0.004, 0.5, 0.25, offset=0.0, site=Site("train.py", 40))
     assert judge(InputsOnAnotherScale, [*ON_LEVELS, features]) == []
+
+
+ENDED = RunEnded(how="finished")
+MADE = Site("train.py", 15)
+
+
+def table(**facts: object) -> ScalingRead:
+    return ScalingRead(model=1, table="x_test", rows=90, site=EVAL, made=MADE, **facts)  # type: ignore[arg-type]
+
+
+def test_a_table_with_another_kind_of_scaling_is_reported_where_it_is_made():
+    one = table(kind="unlike", how="range", features=6)
+    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, one, ENDED])
+    assert finding.primary.site == MADE
+    assert [mark.site for mark in finding.related] == [EVAL]
+    assert "about the range 0 to 1; in training a mean of 0" in finding.primary.label
+    assert judge(InputsOnAnotherScale, [MET, one, ENDED]) == []  # nothing is measured
+
+
+def test_columns_in_another_order_are_reported_unless_another_evaluation_has_that_of_the_training():
+    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, table(moved=4), ENDED])
+    assert finding.primary.site == MADE
+    assert finding.message == "`x_test` has its columns in another order than the training data"
+    assert judge(InputsOnAnotherScale, [MET, MEASURED, table(moved=4), table(ordered=True), ENDED]) == []

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from truestep.events import CountedRead, Event, Site, TargetsCompared
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _TWICE = 2
@@ -12,7 +11,6 @@ _HELP = {
     0: "shift the targets by one position",
     -1: "take the token after each position as its target, not the token before it",
 }
-_READ = Condition(TargetsCompared.absent, lambda run: not run.met.isdisjoint({CountedRead, TargetsCompared}))
 
 
 class TargetInInput(Rule):
@@ -85,7 +83,7 @@ class TargetInInput(Rule):
     confidence = Confidence.MEDIUM
     account = "samples"
     watches = (CountedRead, TargetsCompared)
-    needs = (_READ,)
+    needs = (TargetsCompared,)
     asks = "no target is read"
 
     def __init__(self) -> None:

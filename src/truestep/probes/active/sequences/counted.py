@@ -41,7 +41,7 @@ _LEAST_SHARE, _MOST_SHARE = 0.03, 0.97
 _TOLERANCE = 2e-6
 """Rounding of a target that is computed from an error, relative to the largest one."""
 _DISTINCT = 0.8
-_MARKED, _HIDDEN = 0.7, 0.8
+_MARKED, _HIDDEN = 0.7, 0.7
 """Least shares of the masked tokens with the mark, and with another token in the data: some are kept, or drawn."""
 _MOST_COMPARED = 2000
 _INSIDE = 0.05
@@ -281,11 +281,13 @@ def _mark(term: Term, others: list[Any]) -> float | None:
         mark = part[left].mode().values
         rows = left.reshape(one.shape) if one.shape[1:] and one.numel() == left.numel() else None
         of_masks = float((part[left] == mark).float().mean()) >= _MARKED
-        if not of_masks or bool((chosen == mark).any()) or (rows is not None and _ends(rows) is not None):
+        padding = rows is not None and any(_ends(side) is not None for side in (rows, rows.flip(1)))
+        if not of_masks or bool((chosen == mark).any()) or padding:
             continue
         for _, other in same:
             hidden = other[left][other[left] != part[left]]
-            if len(hidden) >= _HIDDEN * int(left.sum()) and _distinct(hidden) >= _LEAST_VALUES:
+            known = hidden[(hidden[:, None] == chosen[:_MOST_COMPARED].unique()).any(1)]  # else these are left out as rare ones
+            if len(known) >= _HIDDEN * int(left.sum()) and _distinct(hidden) >= _LEAST_VALUES:
                 return float(mark)
     return None
 
