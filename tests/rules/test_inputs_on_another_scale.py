@@ -11,6 +11,7 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     ModelMet,
+    OrderRead,
     RunEnded,
     ScalingRead,
     Site,
@@ -258,12 +259,9 @@ ENDED = RunEnded(how="finished")
 MADE = Site("train.py", 15)
 
 
-def table(**facts: object) -> ScalingRead:
-    return ScalingRead(model=1, table="x_test", rows=90, site=EVAL, made=MADE, **facts)  # type: ignore[arg-type]
-
-
 def test_a_table_with_another_kind_of_scaling_is_reported_where_it_is_made():
-    one = table(kind="unlike", how="range", features=6)
+    facts = {"model": 1, "table": "x_test", "rows": 90, "features": 6, "site": EVAL, "made": MADE}
+    one = ScalingRead(**facts, kind="unlike", how="range")  # type: ignore[arg-type]
     (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, one, ENDED])
     assert finding.primary.site == MADE
     assert [mark.site for mark in finding.related] == [EVAL]
@@ -272,7 +270,9 @@ def test_a_table_with_another_kind_of_scaling_is_reported_where_it_is_made():
 
 
 def test_columns_in_another_order_are_reported_unless_another_evaluation_has_that_of_the_training():
-    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, table(moved=4), ENDED])
+    moved = OrderRead(model=1, table="x_test", rows=90, moved=4, columns=7, site=EVAL, made=MADE)
+    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, moved, ENDED])
     assert finding.primary.site == MADE
     assert finding.message == "`x_test` has its columns in another order than the training data"
-    assert judge(InputsOnAnotherScale, [MET, MEASURED, table(moved=4), table(ordered=True), ENDED]) == []
+    assert finding.primary.label == "4 of 7 columns are in the places of others"
+    assert judge(InputsOnAnotherScale, [MET, MEASURED, replace(moved, moved=0), moved, ENDED]) == []

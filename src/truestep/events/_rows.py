@@ -309,16 +309,32 @@ class ScalingRead(Event):
     """Of a series that is scaled together with the training, and of fitted rows: largest distance of the mean and the
     standard deviation of the training from 0 and 1, in a feature with such values over both; of a range, that of the
     training from a minimum or maximum."""
-    ordered: bool = False
-    """Whether each column has about the distribution of that in the same place of the training."""
-    moved: int = 0
-    """Number of columns with the distribution of one in another place, if all others have that in their places."""
     loader: int | None = None
     """Loader of the latest batch."""
     site: Site | None = None
     """Line that called the model."""
     made: Site | None = None
     """Statement that stores the scaled table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OrderRead(Event):
+    """The columns of the table of an evaluation are those of the training, in the same order or in another one."""
+
+    absent: ClassVar[str] = "no evaluation on a table with the columns of the training"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the table."""
+    rows: int
+    moved: int = 0
+    """Number of columns in the places of others, as their distributions and correlations show."""
+    columns: int = 0
+    """Number of all columns."""
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that stores the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -102,7 +102,7 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (ev.FirstNormRead, ev.ScalingRead)
+    watches = (ev.FirstNormRead, ev.OrderRead, ev.ScalingRead)
     needs = (ev.InputsRead, _BOTH)
 
     def __init__(self) -> None:
@@ -110,12 +110,15 @@ class InputsOnAnotherScale(Rule):
         self._normalised: dict[int, list[ev.FirstNormRead]] = {}
         """Model to the inputs of its first batch normalisation in evaluations."""
         self._tables: list[ev.ScalingRead] = []
-        """Tables of evaluations."""
+        """Tables of evaluations that are scaled in another way than the training."""
+        self._orders: list[ev.OrderRead] = []
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ev.FirstNormRead):
             self._normalised.setdefault(event.model, []).append(event)
-        elif isinstance(event, ev.ScalingRead):
+        elif isinstance(event, ev.OrderRead):
+            self._orders.append(event)
+        elif isinstance(event, ev.ScalingRead) and event.kind == "unlike":
             self._tables.append(event)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
@@ -136,11 +139,12 @@ class InputsOnAnotherScale(Rule):
                 self._judge(model, inputs, trained, run)
 
         for one in self._tables if not self._drafts else ():
-            measures = (one.model, one.site) in run.samples.measuring
-            if one.kind == "unlike" and measures:
+            if (one.model, one.site) in run.samples.measuring:
                 self._scaled_by_other_means(one, run)
-            elif one.moved and measures and not any(other.ordered for other in self._tables):
-                self._moved(one, run)
+        plain = any(not order.moved for order in self._orders)
+        for order in self._orders if not plain else ():
+            if (order.model, order.site) in run.samples.measuring:
+                self._moved(order, run)
         for model, reads in self._normalised.items():
             if (model, True) not in run.samples.inputs:  # else these are compared
                 self._judge_normalised(model, reads, run)
@@ -161,20 +165,20 @@ class InputsOnAnotherScale(Rule):
         )
         draft.total = len(self._tables)
 
-    def _moved(self, one: ev.ScalingRead, run: Progress) -> None:
+    def _moved(self, one: ev.OrderRead, run: Progress) -> None:
         """Report a table with columns in another order."""
         draft = self.report(
             one.made or one.site,
             f"`{one.table}` has its columns in another order than the training data",
             run=run,
-            label=f"{one.moved} columns have the values of others",
+            label=f"{one.moved} of {one.columns} columns are in the places of others",
             related=() if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
             help="take the columns of both by one list of names, in the order of the training",
             cost=f"the model reads other features, over {one.rows:,} rows of the evaluation",
             unit="tables",
             key=one.made or one.site,
         )
-        draft.total = len(self._tables)
+        draft.total = len(self._orders)
 
     def _judge_normalised(self, model: int, reads: list[ev.FirstNormRead], run: Progress) -> None:
         """Report inputs that are far from the running statistics of the first batch normalisation."""

@@ -85,15 +85,16 @@ class ScaledWithEvaluationData(Rule):
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless
     the mean or the deviation of the training part alone differs from that of both by 0.2 or more.
-    Not reported: samples and groups of rows that are scaled one by one in training, too, one column,
-    fewer than 30 rows of a table or 100 steps of a series, two or three columns scaled together with the training, series with as many steps as that of the training, or from a function that
-    scales others, too, columns of few different values, series that repeat without noise or are
-    symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
-    tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
-    scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized
-    pictures; ranges in a program that computes no minimum or maximum, and joint statistics of results without targets
-    that are written to a file. Of tables as measured, not reported: those beside an evaluation on rows that they do not
-    have, those with a name of the training, and values that are transformed before they are scaled.
+    Not reported: samples and groups of rows that are scaled one by one in training, too, one column, fewer than 30 rows
+    of a table or 100 steps of a series, two or three columns scaled together with the training, series with as many
+    steps as that of the training, or from a function that scales others, too, columns of few different values, series
+    that repeat without noise or are symmetric, windows in another order than that of their series, parts of one array
+    that a data set cuts itself, tables that no variable holds, and rows scaled before the split in a run with another
+    evaluation; samples that are scaled one by one beside an evaluation in the way of the training, or after a training
+    on noise, mixtures or resized pictures; ranges in a program that computes no minimum or maximum, and joint
+    statistics of results without targets that are written to a file. Of tables as measured, not reported: those beside
+    an evaluation on rows that they do not have, those with a name of the training, and values that are transformed
+    before they are scaled.
 
     References
     ----------

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from truestep.events import ScalingRead, Site
+from truestep.events import OrderRead, ScalingRead, Site
 from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
-from truestep.probes.active.rows.order import Order, Ranks, order_of, ranks_of
+from truestep.probes.active.rows.order import Ranks, order_of, ranks_of
 from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -23,8 +24,10 @@ from truestep.seams.refs import Ref
 _MOST_SEEN = 1 << 16
 _MOST_TABLES = 8
 _MOST_PARTS = 4
+_MOST_COMPARED = 32
 _LEAST_HITS = 20
 """Number of rows of the training to expect among those of an evaluation, if it were on the same rows."""
+_FEW = 8
 _APART = 0.05
 """Largest share of rows of an evaluation that are in a table of the training: a few rows can be equal."""
 _HALF = 0.5
@@ -43,7 +46,6 @@ class _Part:
     loader: int | None
     site: Site | None
     made: Site | None
-    order: Order = Order()
     emitted: str = ""
     """How it is scaled, as it was emitted."""
 
@@ -64,6 +66,10 @@ class _Seen:
     called: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Id of an array with rows of both to the rows of evaluations that the training has read, and those to expect."""
     emitted: set[int] = field(default_factory=set)
+    compared: set[tuple[int, int]] = field(default_factory=set)
+    """The same for all tables of evaluations so far."""
+    ordered: bool = False
+    """Whether an evaluation on other rows of a table of the training was emitted."""
 
 
 class Scalings:
@@ -137,6 +143,10 @@ class Scalings:
         hits += len(rows & seen.keys)
         expected += len(rows) * len(seen.keys) / max(1, least.table.rows)
         seen.called[number] = hits, expected
+        if not seen.ordered and expected >= _FEW and hits <= _APART * expected:  # held-out rows of the same table
+            seen.ordered = True
+            part = _Part(model, least.name, least.table, [], None, site, None)
+            self._tell_order(part, math.prod(least.form[0]), 0)
         whole = len(rows) >= least.table.rows
         if hits or whole or expected < _LEAST_HITS or number in seen.emitted or not self._holds_training(least, seen):
             return
@@ -172,8 +182,9 @@ class Scalings:
         self, model: int, site: Site | None, frames: list[FrameType], found: list[Found], least: Found, seen: _Seen
     ) -> None:
         rows = least.table.rows, int(least.table.keys.sum())
-        if rows in seen.parts or len(seen.parts) >= _MOST_PARTS:
+        if rows in seen.compared or len(seen.compared) >= _MOST_COMPARED:
             return
+        seen.compared.add(rows)
         views = self._views_of(least.table)
         for at, (name, table) in seen.tables.items():
             others = self._views_of(table)
@@ -181,9 +192,12 @@ class Scalings:
                 seen.views[at] = name, others
                 self._keep_ranks(at, table, seen)
         if not views or not seen.views:
+            seen.compared.discard(rows)
             return
-        made, order = _made_at(frames, least), self._order(least.table, seen)
-        part = _Part(model, least.name, least.table, views, self._scene.loader, site, made, order)
+        part = _Part(model, least.name, least.table, views, self._scene.loader, site, _made_at(frames, least))
+        self._compare_order(part, seen)
+        if len(seen.parts) >= _MOST_PARTS:
+            return
         seen.parts[rows] = part
         name, others = next(iter(seen.views.values()))
         (how, features), (same, _) = _scaled(views), _scaled(others)
@@ -218,13 +232,20 @@ class Scalings:
         if ranks is not None:
             seen.ranks[at] = ranks
 
-    def _order(self, table: Table, seen: _Seen) -> Order:
-        """Return the order of the columns of an evaluation, next to those of all tables of the training."""
-        torch, tensor = self._scene.torch, as_tensor(self._scene, table.ref())
-        ranks = ranks_of(torch, tensor) if tensor is not None else None
+    def _compare_order(self, part: _Part, seen: _Seen) -> None:
+        """Emit the order of the columns of an evaluation, next to those of all tables of the training."""
+        torch, tensor = self._scene.torch, as_tensor(self._scene, part.table.ref())
+        ranks = ranks_of(torch, tensor) if tensor is not None and seen.ranks else None
         found = [order_of(torch, ranks, one) for one in seen.ranks.values()] if ranks is not None else []
-        fitting = next((one for one in found if one.fits), None)
-        return fitting or (found[0] if found and all(one.moved for one in found) else Order())
+        if any(one.fits for one in found):
+            self._tell_order(part, len(part.views[0].varied), 0)
+        elif found and all(one.moved for one in found):
+            self._tell_order(part, len(part.views[0].varied), found[0].moved)
+
+    def _tell_order(self, part: _Part, columns: int, moved: int) -> None:
+        name, rows, site, made = part.name, part.table.rows, part.site, part.made
+        event = OrderRead(model=part.model, table=name, rows=rows, columns=columns, moved=moved, site=site, made=made)
+        self._scene.emit(event)
 
     def _own_files(self) -> Any:
         return self._scene.sites.own_files()
@@ -264,8 +285,6 @@ class Scalings:
                 how=how,
                 features=features,
                 whole=whole,
-                ordered=part.order.fits,
-                moved=part.order.moved,
                 loader=part.loader,
                 site=part.site,
                 made=made,

@@ -286,7 +286,8 @@ def _mark(term: Term, others: list[Any]) -> float | None:
             continue
         for _, other in same:
             hidden = other[left][other[left] != part[left]]
-            known = hidden[(hidden[:, None] == chosen[:_MOST_COMPARED].unique()).any(1)]  # else these are left out as rare ones
+            # Tokens that count nowhere are left out as rare ones, not as masked ones.
+            known = hidden[(hidden[:, None] == chosen[:_MOST_COMPARED].unique()).any(1)]
             if len(known) >= _HIDDEN * int(left.sum()) and _distinct(hidden) >= _LEAST_VALUES:
                 return float(mark)
     return None
