@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from truestep.events import ScalingRead
+from truestep.probes.active.fitted.column_order import order_of, ranks_of
 from truestep.probes.active.rows.moments import views_of
-from truestep.probes.active.rows.order import order_of, ranks_of
 from truestep.testing import capture_events
 
 

@@ -10,10 +10,10 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import OrderRead, ScalingRead, Site
+from truestep.probes.active.fitted.column_order import Ranks, order_of, ranks_of
 from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
-from truestep.probes.active.rows.order import Ranks, order_of, ranks_of
 from truestep.probes.active.rows.tables import Table
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
