@@ -143,3 +143,33 @@ def test_a_second_line_of_the_training_withdraws() -> None:
         return squared(out, x, 1 - mask)
 
     assert [event.kind for event in imputed(alternated)] in ([], ["alone", ""])
+
+
+def masked(loss, *, steps: int = 4) -> list[str]:
+    """Train a model of masked tokens; return the kinds of the events."""
+    torch.manual_seed(0)
+    embed, head = nn.Embedding(20, 8), nn.Linear(8, 20)
+    optimizer = torch.optim.Adam([*embed.parameters(), *head.parameters()])
+    with capture_events() as events:
+        for _ in range(steps):
+            tokens = torch.randint(0, 19, (16, 10))
+            mask = torch.rand(16, 10) < 0.2
+            loss(head(embed(tokens.masked_fill(mask, 19))), tokens, mask).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return [event.kind for event in events if isinstance(event, CountedRead)]
+
+
+@FORMS
+def test_a_mask_that_leaves_out_the_masked_tokens_is_read(form) -> None:
+    assert masked(lambda scores, tokens, mask: form(scores, tokens, ~mask)) == ["kept"] * 4
+    assert masked(form) == []
+
+
+def test_masks_of_other_kinds_are_not_read() -> None:
+    both = lambda scores, tokens, mask: selected(scores, tokens, mask) + selected(scores, tokens, ~mask)  # noqa: E731
+    assert masked(both) == []
+    tags = lambda scores, tokens, mask: selected(scores, (tokens + 1) % 19, ~mask)  # noqa: E731
+    assert masked(tags) == []
+    rare = lambda scores, tokens, mask: selected(scores, tokens, tokens > 4)  # noqa: E731
+    assert masked(rare) == []

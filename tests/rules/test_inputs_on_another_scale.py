@@ -11,6 +11,9 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     ModelMet,
+    OrderRead,
+    RunEnded,
+    ScalingRead,
     Site,
 )
 from truestep.findings import Outcome
@@ -250,3 +253,26 @@ def test_points_that_were_chosen_are_quiet():
 def test_a_frozen_part_of_another_training_is_not_evaluated():
     features = levels(0.004, 0.5, 0.25, offset=0.0, site=Site("train.py", 40))
     assert judge(InputsOnAnotherScale, [*ON_LEVELS, features]) == []
+
+
+ENDED = RunEnded(how="finished")
+MADE = Site("train.py", 15)
+
+
+def test_a_table_with_another_kind_of_scaling_is_reported_where_it_is_made():
+    facts = {"model": 1, "table": "x_test", "rows": 90, "features": 6, "site": EVAL, "made": MADE}
+    one = ScalingRead(**facts, kind="unlike", how="range")  # type: ignore[arg-type]
+    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, one, ENDED])
+    assert finding.primary.site == MADE
+    assert [mark.site for mark in finding.related] == [EVAL]
+    assert "about the range 0 to 1; in training a mean of 0" in finding.primary.label
+    assert judge(InputsOnAnotherScale, [MET, one, ENDED]) == []  # nothing is measured
+
+
+def test_columns_in_another_order_are_reported_unless_another_evaluation_has_that_of_the_training():
+    moved = OrderRead(model=1, table="x_test", rows=90, moved=4, columns=7, site=EVAL, made=MADE)
+    (finding,) = judge(InputsOnAnotherScale, [MET, MEASURED, moved, ENDED])
+    assert finding.primary.site == MADE
+    assert finding.message == "`x_test` has its columns in another order than the training data"
+    assert finding.primary.label == "4 of 7 columns are in the places of others"
+    assert judge(InputsOnAnotherScale, [MET, MEASURED, replace(moved, moved=0), moved, ENDED]) == []

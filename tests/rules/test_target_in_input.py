@@ -1,6 +1,6 @@
 """Outputs that depend on their targets are reported where later tokens arrive; honest models are not."""
 
-from truestep.events import ModelMet, Site, TargetsCompared
+from truestep.events import CountedRead, ModelMet, OptimizerStepped, Site, TargetsCompared
 from truestep.rules.target_in_input import TargetInInput
 from truestep.testing import judge
 
@@ -53,3 +53,19 @@ def test_a_target_that_is_a_feature_is_reported_where_it_is_made():
     assert finding.primary.site == made
     assert "feature 3" in finding.message
     assert [mark.site for mark in finding.related] == [LOSS, CALL]
+
+
+STEP = OptimizerStepped(optimizer=1, site=Site("train.py", 10))
+
+
+def test_a_mask_that_leaves_out_the_masked_tokens_is_reported_at_the_loss():
+    kept = CountedRead(kind="kept", value=29, made=LOSS, site=Site("train.py", 9))
+    (finding,) = judge(TargetInInput, [MET, *[kept, STEP] * 3])
+    assert (finding.primary.site, finding.seen.count) == (LOSS, 3)
+    assert "masked ones" in finding.message
+    assert "29" in finding.primary.label
+    assert judge(TargetInInput, [MET, *[kept, STEP] * 2]) == []
+    other = CountedRead(kind="", site=Site("train.py", 9))
+    assert judge(TargetInInput, [MET, *[kept, STEP] * 3, other]) == []
+    (finding,) = judge(TargetInInput, [MET, compared(reads=True), *[kept, STEP] * 3, compared(reads=True)])
+    assert "masked ones" in finding.message

@@ -189,9 +189,10 @@ class CountedRead(Event):
     costly: ClassVar[bool] = True
     kind: str
     """"alone" for positions without a target only, "moved" for the positions before or after those with one; at the
-    ends of rows "extra" for one position of padding in each, and "late" if the first one is missing, too."""
+    ends of rows "extra" for one position of padding in each, and "late" if the first one is missing, too; "kept" for
+    tokens that the model reads as they are, and none that is masked."""
     value: float = 0.0
-    """Value of the targets at positions without one."""
+    """Value of the targets at positions without one; of "kept" the mark of masked tokens in the input."""
     made: Site | None = None
     """Line of the loss function; None if it is not known."""
     site: Site | None = None

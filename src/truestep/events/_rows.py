@@ -290,7 +290,8 @@ class ScalingRead(Event):
     trained: str = ""
     """Name of the table of the training; empty if it is the same."""
     kind: str = ""
-    """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
+    """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both; "unlike" if
+    those of the training are scaled with their own, in another way."""
     how: str = ""
     """"standard" for means of 0 and standard deviations of 1, "range" for 0 to 1, "centred" for means of 0; of
     fitted rows also "sample" for deviations of a sample, "symmetric" for -1 to 1, "robust" for medians and
@@ -314,6 +315,26 @@ class ScalingRead(Event):
     """Line that called the model."""
     made: Site | None = None
     """Statement that stores the scaled table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OrderRead(Event):
+    """The columns of the table of an evaluation are those of the training, in the same order or in another one."""
+
+    absent: ClassVar[str] = "no evaluation on a table with the columns of the training"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the table."""
+    rows: int
+    moved: int = 0
+    """Number of columns in the places of others, as their distributions and correlations show."""
+    columns: int = 0
+    """Number of all columns."""
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that stores the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

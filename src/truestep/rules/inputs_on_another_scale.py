@@ -22,6 +22,7 @@ _WIDER = 3.0
 """Least ratio of the standard deviations of values as measured, beside an evaluation on normalised ones."""
 _LEAST_READS = 3
 _LEAST_VALUES = 64
+_HOW = {"range": "the range 0 to 1", "standard": "a mean of 0 and a standard deviation of 1"}
 _BOTH = Condition(
     "no inputs with decimals of both training and evaluation",
     lambda run: (
@@ -45,6 +46,12 @@ class InputsOnAnotherScale(Rule):
     Values that were measured in steps, such as pixels, have levels of equal distance, also after they are scaled.
     Reports an evaluation on other levels than those of all calls in training, if the samples have a similar spread in
     levels, and the inputs differ by 0.4 standard deviations or a factor of 1.5.
+
+    Reports an evaluation on a table with columns of about the range 0 to 1, beside training data with means of 0 and
+    standard deviations of 1 to the precision of floats in at least 4 columns, and the reverse.
+
+    Reports an evaluation on a table with columns in another order: at least 3 columns are far from the distribution of
+    those in the same places of the training, and each of them has that of another one.
 
     Data with a name such as ``val_loader`` or ``x_test`` are compared with the training by themselves, if its inputs
     have a small mean and spread, as after a normalisation, and theirs is at least 3 times as wide.
@@ -77,7 +84,9 @@ class InputsOnAnotherScale(Rule):
     An evaluation far outside of the training data on purpose, such as a test of extrapolation, without another one, or
     on data that are called ``x_test`` or the like.
     Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
-    whole numbers, and other arguments, such as states, masks and noise; data with another name than those of a plain
+    columns in another
+    order beside an evaluation in that of the training, or whose distributions are alike; whole numbers, and other
+    arguments, such as states, masks and noise; data with another name than those of a plain
     test, such as ``test_noisy``, beside an evaluation as in training; other levels beside such an evaluation, unless it
     is on data of the training, and after a training on noise, mixtures or resized pictures, which have no levels;
     points of a curve or a plane.
@@ -93,17 +102,24 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (ev.FirstNormRead,)
+    watches = (ev.FirstNormRead, ev.OrderRead, ev.ScalingRead)
     needs = (ev.InputsRead, _BOTH)
 
     def __init__(self) -> None:
         super().__init__()
         self._normalised: dict[int, list[ev.FirstNormRead]] = {}
         """Model to the inputs of its first batch normalisation in evaluations."""
+        self._tables: list[ev.ScalingRead] = []
+        """Tables of evaluations that are scaled in another way than the training."""
+        self._orders: list[ev.OrderRead] = []
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, ev.FirstNormRead):
             self._normalised.setdefault(event.model, []).append(event)
+        elif isinstance(event, ev.OrderRead):
+            self._orders.append(event)
+        elif isinstance(event, ev.ScalingRead) and event.kind == "unlike":
+            self._tables.append(event)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for (model, training), inputs in run.samples.inputs.items():
@@ -122,9 +138,47 @@ class InputsOnAnotherScale(Rule):
             if not training and trained is not None and varied and len(trained.reads) >= _LEAST_READS:
                 self._judge(model, inputs, trained, run)
 
+        for one in self._tables if not self._drafts else ():
+            if (one.model, one.site) in run.samples.measuring:
+                self._scaled_by_other_means(one, run)
+        plain = any(not order.moved for order in self._orders)
+        for order in self._orders if not plain else ():
+            if (order.model, order.site) in run.samples.measuring:
+                self._moved(order, run)
         for model, reads in self._normalised.items():
             if (model, True) not in run.samples.inputs:  # else these are compared
                 self._judge_normalised(model, reads, run)
+
+    def _scaled_by_other_means(self, one: ev.ScalingRead, run: Progress) -> None:
+        """Report a table with another kind of scaling than that of the training, which has exact statistics."""
+        here, there = _HOW[one.how], _HOW["range" if one.how == "standard" else "standard"]
+        draft = self.report(
+            one.made or one.site,
+            f"`{one.table}` is scaled in another way than the training data",
+            run=run,
+            label=f"each column: about {here}; in training {there}",
+            related=() if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
+            help="scale both with one function, and with the statistics of the training data",
+            cost=f"in all {one.features} features, over {one.rows:,} rows of the evaluation",
+            unit="tables",
+            key=one.made or one.site,
+        )
+        draft.total = len(self._tables)
+
+    def _moved(self, one: ev.OrderRead, run: Progress) -> None:
+        """Report a table with columns in another order."""
+        draft = self.report(
+            one.made or one.site,
+            f"`{one.table}` has its columns in another order than the training data",
+            run=run,
+            label=f"{one.moved} of {one.columns} columns are in the places of others",
+            related=() if one.made is None or one.site is None else (Mark(one.site, "the evaluation"),),
+            help="take the columns of both by one list of names, in the order of the training",
+            cost=f"the model reads other features, over {one.rows:,} rows of the evaluation",
+            unit="tables",
+            key=one.made or one.site,
+        )
+        draft.total = len(self._orders)
 
     def _judge_normalised(self, model: int, reads: list[ev.FirstNormRead], run: Progress) -> None:
         """Report inputs that are far from the running statistics of the first batch normalisation."""

@@ -208,7 +208,7 @@ class PaddingInLoss(Rule):
 
     def _counts(self, event: CountedRead, run: Progress) -> None:
         """Report a mask by hand that leaves padding alone, or is off by one position."""
-        if not event.kind:
+        if event.kind not in _MASKS:
             self._masks.pop(event.site, None)
             self.withdraw(("mask", event.site))
             return

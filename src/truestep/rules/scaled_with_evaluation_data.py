@@ -21,6 +21,7 @@ _HOW = {
     "standard": "a mean of 0 and a standard deviation of 1",
     "range": "the range 0 to 1",
     "centred": "a mean of 0, as in training",
+    "robust": "medians of 0, and quartiles at a distance of 1",
 }
 _STATISTICS = {
     "standard": "means and deviations",
@@ -41,7 +42,8 @@ class ScaledWithEvaluationData(Rule):
     rows of these tables. Reports an evaluation on features with a mean of 0 and a standard deviation of 1 to the
     precision of floats, as those of the training: both were scaled, each with its own statistics. Also reports features
     with such values over the rows of training and evaluation together, and over neither alone: they were scaled before
-    the split. The range 0 to 1 counts in the same way.
+    the split. The range 0 to 1 counts in the same way, and medians of 0 with quartiles at a distance of 1; with two
+    or three features, statistics of the evaluation and of the training that are exact to rounding.
 
     Windows of a series count as the series that they were cut from: an array in a variable or a data set, or the
     windows put together again with the targets that follow them. An evaluation with its own statistics is reported,
@@ -83,15 +85,16 @@ class ScaledWithEvaluationData(Rule):
     Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
     channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless
     the mean or the deviation of the training part alone differs from that of both by 0.2 or more.
-    Not reported: samples and groups of rows that are scaled one by one in training, too, fewer than 4 columns or 30
-    rows of a table or 100 steps of a series, series with as many steps as that of the training, or from a function that
-    scales others, too, columns of few different values, series that repeat without noise or are
-    symmetric, windows in another order than that of their series, parts of one array that a data set cuts itself,
-    tables that no variable holds, and rows scaled before the split in a run with another evaluation; samples that are
-    scaled one by one beside an evaluation in the way of the training, or after a training on noise, mixtures or resized
-    pictures; ranges in a program that computes no minimum or maximum, and joint statistics of results without targets
-    that are written to a file. Of tables as measured, not reported: those beside an evaluation on rows that they do not
-    have, those with a name of the training, and values that are transformed before they are scaled.
+    Not reported: samples and groups of rows that are scaled one by one in training, too, one column, fewer than 30 rows
+    of a table or 100 steps of a series, two or three columns scaled together with the training, series with as many
+    steps as that of the training, or from a function that scales others, too, columns of few different values, series
+    that repeat without noise or are symmetric, windows in another order than that of their series, parts of one array
+    that a data set cuts itself, tables that no variable holds, and rows scaled before the split in a run with another
+    evaluation; samples that are scaled one by one beside an evaluation in the way of the training, or after a training
+    on noise, mixtures or resized pictures; ranges in a program that computes no minimum or maximum, and joint
+    statistics of results without targets that are written to a file. Of tables as measured, not reported: those beside
+    an evaluation on rows that they do not have, those with a name of the training, and values that are transformed
+    before they are scaled.
 
     References
     ----------

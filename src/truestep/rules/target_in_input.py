@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import Event, Site, TargetsCompared
+from truestep.events import CountedRead, Event, Site, TargetsCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -23,7 +23,9 @@ class TargetInInput(Rule):
     Reports a model if its output for a target depends on that target, by operations that keep the positions apart: a
     missing mask, a mask that is transposed, targets that are not shifted, or in the wrong direction.
 
-    A masked language model is compared at the positions that its loss counts.
+    A masked language model is compared at the positions that its loss counts. Of a loss that the program masks and
+    divides itself, reports a mask that is inverted: in three sampled steps, the model reads each target that counts,
+    and an array of the program has other tokens at the masked positions, of which none counts.
 
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
@@ -80,7 +82,7 @@ class TargetInInput(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (TargetsCompared,)
+    watches = (CountedRead, TargetsCompared)
     needs = (TargetsCompared,)
     asks = "no target is read"
 
@@ -90,8 +92,16 @@ class TargetInInput(Rule):
         """Models with a check in which outputs did not depend on their targets."""
         self._twice: dict[int, int] = {}
         """Model to the number of checks with targets that are the second token after their positions."""
+        self._kept: dict[Site | None, set[int]] = {}
+        """Line of a backward pass to the steps with a loss on all tokens but the masked ones."""
+        self._losses: dict[int, Site | None] = {}
+        """Model that reads its targets to the line of the loss."""
+        self._inverted: set[Site | None] = set()
+        """Lines of losses with such a mask."""
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, CountedRead):
+            self._counts(event, run)
         if not isinstance(event, TargetsCompared):
             return
         if event.shift == _TWICE and event.column is None:
@@ -100,8 +110,9 @@ class TargetInInput(Rule):
         if not (event.reads or event.crossed):
             self._honest.add(event.model)
             self.withdraw(event.model)
-        if event.model in self._honest:
+        if event.model in self._honest or event.loss in self._inverted:
             return
+        self._losses[event.model] = event.loss
         name = run.model_name(event.model)
         if event.column is not None:
             self.report(
@@ -145,6 +156,34 @@ class TargetInInput(Rule):
             unit="checks",
             key=event.model,
         )
+
+    def _counts(self, event: CountedRead, run: Progress) -> None:
+        """Report a mask that leaves out the masked tokens, in three sampled steps and all others that were read."""
+        key = "mask", event.site
+        if event.kind != "kept":
+            if self._kept.pop(event.site, None):
+                self.withdraw(key)
+            return
+        steps = self._kept.setdefault(event.site, set())
+        steps.add(run.step)
+        if len(steps) < _LEAST:
+            return
+        draft = self.report(
+            event.made or event.site,
+            "the loss counts the tokens that the model reads, and leaves out the masked ones",
+            run=run,
+            label=f"no position with the mark {event.value:g} has a gradient",
+            related=_also(event.site if event.made else None, "the backward pass"),
+            cost=f"all targets were tokens of the input at {len(steps)} sampled steps: the model learns to copy them",
+            help="invert the mask: count the masked positions alone, as with labels of -100 at all others",
+            unit="sampled losses",
+            key=key,
+        )
+        draft.count, draft.first_step = len(steps), None
+        self._inverted |= {event.made} - {None}
+        for model, loss in self._losses.items():
+            if loss in self._inverted:
+                self.withdraw(model)
 
     def _shifted_twice(self, event: TargetsCompared, run: Progress) -> None:
         self._twice[event.model] = times = self._twice.get(event.model, 0) + 1

@@ -76,7 +76,7 @@ class CalledRows:
             if before is None and made.found:
                 self._batch.read(model, made.found[0].places, made.found[0].form[0])
             found = made.found or self.rows.of_data_set(given, self._data.latest())
-            self._scalings.trained(found)
+            self._scalings.trained(found or self.rows.whole(model, frame, given))
             self._overlaps.trained(found)
             self._near.trained(given, found, self._data.latest())
             self._series.trained(frame, given, self._data.latest)

@@ -27,6 +27,14 @@ _MOST_BOUND = 2
 _CHANCE = 1e-3
 _LEAST_WIDTH = 16
 """Least number of values of a row that are scaled with a single mean."""
+_LEAST_FEW = 2
+_EXACT = 1e-5
+"""Largest error of statistics that only two or three columns show, and of medians and quartiles."""
+_BELOW, _ABOVE = (-0.25, 0.3), (0.5, 1.5)
+"""Minima and maxima of other rows that were brought to the range 0 to 1 of the training."""
+_NEARLY = 0.8
+_WIDE, _CENTRED, _NEGATIVE = (0.5, 2.0), 0.6, -0.5
+"""Deviations, largest mean and largest minimum of other rows that were scaled by means and deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,8 @@ class View:
         rows: sums, squares, minima and maxima of each feature, and the number of rows with its minimum and maximum.
         varied: whether a feature has many values.
         grouped: whether some of the rows alone have a mean of zero.
+        ends: number of rows with a minimum or maximum of such a feature: 2 for functions of one number.
+        robust: number of features with a median of 0 and quartiles at a distance of 1; 0 for joined views.
     """
 
     kind: str
@@ -46,6 +56,8 @@ class View:
     rows: Any
     varied: Any
     grouped: bool
+    ends: int
+    robust: int = 0
 
     def joined(self, other: View) -> View:
         """Return the view of the rows of two tables."""
@@ -56,7 +68,8 @@ class View:
             rows[at] = side * first.minimum(second)
             rows[at + 2] = one[at + 2] * (first <= second) + two[at + 2] * (second <= first)
         grouped = self.grouped or other.grouped
-        return View(self.kind, self.count + other.count, rows, self.varied & other.varied, grouped)
+        varied, ends = self.varied & other.varied, self.ends + other.ends
+        return View(self.kind, self.count + other.count, rows, varied, grouped, ends)
 
     def standardised(self) -> int:
         """Return the number of features with a mean of 0 and a standard deviation of 1; 0 if that may be chance."""
@@ -65,11 +78,53 @@ class View:
 
     def exact(self) -> Any:
         """Return for each feature whether its mean is 0 and its standard deviation 1."""
-        mean = self.rows[0] / self.count
-        variance = (self.rows[1] / self.count - mean.square()).clamp_min(0.0)
+        mean, spread = self._moments()
         within = _tolerance(self.kind, self.count)
-        spread = (variance.sqrt() - 1).abs().minimum((variance * self.count / (self.count - 1)).sqrt().sub(1).abs())
-        return (mean.abs() <= within) & (spread <= within) & self.varied
+        return (mean.abs() <= within) & (self._off_one(spread) <= within) & self.varied
+
+    def few(self) -> str:
+        """Return how a table of two or three columns is scaled with its own statistics, to rounding; empty if not."""
+        width = len(self.varied)
+        if self.kind != "columns" or not _LEAST_FEW <= width < _LEAST_COLUMNS or not bool(self.varied.all()):
+            return ""
+        mean, spread = self._moments()
+        exact = mean.abs().maximum(self._off_one(spread)) <= _EXACT
+        different = len({tuple(column) for column in self.rows[2:4].T.tolist()}) == width
+        if different and not self.grouped and bool(exact.all()):
+            return "standard"
+        single = self.ends > width and bool((self.rows[4:] == 1).all())
+        return "range" if single and bool(self._bounds()[1].all()) else ""
+
+    def is_of_range(self) -> bool:
+        """Return True if nearly all columns with many values have about the range 0 to 1."""
+        least, most = self.rows[2], self.rows[3]
+        inside = (least >= _BELOW[0]) & (least <= _BELOW[1]) & (most >= _ABOVE[0]) & (most <= _ABOVE[1])
+        return self._most(inside)
+
+    def is_of_deviations(self) -> bool:
+        """Return True if nearly all columns with many values have about a mean of 0 and a deviation of 1."""
+        mean, spread = self._moments()
+        inside = (mean.abs() <= _CENTRED) & (spread >= _WIDE[0]) & (spread <= _WIDE[1])
+        return self._most(inside & (self.rows[2] <= _NEGATIVE))
+
+    def _most(self, inside: Any) -> bool:
+        found, varied = int((inside & self.varied).sum()), int(self.varied.sum())
+        return self.kind == "columns" and found >= _LEAST_COLUMNS and found >= _NEARLY * varied
+
+    def _moments(self) -> tuple[Any, Any]:
+        """Return the means and standard deviations of the features."""
+        mean = self.rows[0] / self.count
+        return mean, (self.rows[1] / self.count - mean.square()).clamp_min(0.0).sqrt()
+
+    def _off_one(self, spread: Any) -> Any:
+        """Return the distances of standard deviations from 1, of a sample or of a population."""
+        return (spread - 1).abs().minimum((spread * (self.count / (self.count - 1)) ** 0.5 - 1).abs())
+
+    def _bounds(self) -> tuple[Any, Any]:
+        """Return for each feature whether its range is 0 to 1 or -1 to 1, and whether few rows reach these bounds."""
+        _, _, least, most, at_least, at_most = self.rows
+        within = ((least.abs() <= _BOUND) | ((least + 1).abs() <= _BOUND)) & ((most - 1).abs() <= _BOUND)
+        return within, within & self.varied & (at_least <= _MOST_BOUND) & (at_most <= _MOST_BOUND)
 
     def _enough(self, exact: Any) -> int:
         found, varied = int(exact.sum()), int(self.varied.sum())
@@ -82,11 +137,10 @@ class View:
         """Return the number of features with the range 0 to 1, or -1 to 1; 0 unless that are all with many values."""
         if self.kind != "columns":
             return 0
-        _, _, least, most, at_least, at_most = self.rows
-        seldom = self.varied & (at_least <= _MOST_BOUND) & (at_most <= _MOST_BOUND)
-        within = ((least.abs() <= _BOUND) | ((least + 1).abs() <= _BOUND)) & ((most - 1).abs() <= _BOUND)
-        found = int((within & seldom).sum())
-        return found if found >= _LEAST_COLUMNS and bool((within | ~self.varied).all()) else 0
+        within, seldom = self._bounds()
+        found = int(seldom.sum())
+        enough = min(found, self.ends) >= _LEAST_COLUMNS
+        return found if enough and bool((within | ~self.varied).all()) else 0
 
     def reaches(self, other: View) -> int:
         """Return the number of minima and maxima of another view that this one reaches."""
@@ -111,7 +165,7 @@ def views_of(torch: Any, table: Any) -> list[View]:
     flat = table.reshape(rows, -1)
     width = flat.shape[1]
     found = []
-    if width >= _LEAST_COLUMNS:
+    if width >= _LEAST_FEW:
         some = flat[:, :: max(1, width // _MOST_COLUMNS)][:, :_MOST_COLUMNS].double()
         found.append(_view(torch, "columns", some[:, None]))
     if table.dim() >= 3:
@@ -133,10 +187,26 @@ def _view(torch: Any, kind: str, values: Any) -> View:
     )
     different = [len(column.unique()) >= _LEAST_DISTINCT for column in flat[: 1 << 14].T]
     count = len(flat)
-    view = View(kind, count, rows, torch.tensor(different), False)
+    varied = torch.tensor(different)
+    ends = len(torch.cat([flat.argmin(0)[varied], flat.argmax(0)[varied]]).unique())
+    view = View(kind, count, rows, varied, False, ends)
     exact = view.exact()
-    grouped = bool(view.standardised()) and _is_grouped(torch, kind, sums[:, exact], squares[:, exact], values.shape[1])
-    return View(kind, count, rows, view.varied, grouped)
+    scaled = bool(view.standardised() or view.few())
+    grouped = scaled and _is_grouped(torch, kind, sums[:, exact], squares[:, exact], values.shape[1])
+    return View(kind, count, rows, varied, grouped, ends, _robust(torch, flat, view) if kind == "columns" else 0)
+
+
+def _robust(torch: Any, flat: Any, view: View) -> int:
+    """Return the number of features with a median of 0 and quartiles at a distance of 1; 0 if that may be chance."""
+    ordered = flat.double().sort(0).values
+    places = torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64) * (len(flat) - 1)
+    low = places.long()
+    share = (places - low)[:, None]
+    lower, median, upper = ordered[low] * (1 - share) + ordered[(low + 1).clamp_max(len(flat) - 1)] * share
+    exact = (median.abs() <= _EXACT) & ((upper - lower - 1).abs() <= _EXACT) & view.varied
+    different = len({tuple(column) for column in view.rows[2:4].T[exact].tolist()})
+    enough = different >= _LEAST_COLUMNS and int(exact.sum()) >= _LEAST_SHARE * int(view.varied.sum())
+    return int(exact.sum()) if enough else 0
 
 
 def _is_grouped(torch: Any, kind: str, sums: Any, squares: Any, width: int) -> bool:

@@ -13,9 +13,9 @@ from truestep.probes.active.rows.labels import Labels
 from truestep.probes.active.rows.lookup import Found, Lookup
 from truestep.probes.active.rows.names import UnusedParts, never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
-from truestep.probes.active.rows.tables import CopiedRows, Table
+from truestep.probes.active.rows.tables import CopiedRows, Table, keys_of
 from truestep.probes.context.scene import Scene
-from truestep.probes.variables.arrays import Held, arrays, arrays_of, shape_of
+from truestep.probes.variables.arrays import Held, arrays, arrays_of, named, shape_of
 
 _LEAST = 8
 """Least number of rows of a batch."""
@@ -71,6 +71,8 @@ class RowReads:
         self._inputs: list[Found] = []
         """The rows of the latest call of training."""
         self._labels = Labels(scene)
+        self._whole: dict[int, tuple[int, tuple[int, ...], int]] = {}
+        """Model to the number of optimizers, the shape, and the sum of the keys of the rows of its latest training."""
         self._evaluated_now: tuple[list[FrameType], list[Held], list[Found]] | None = None
         """Frames, arrays and tables of the evaluation under way, until its results are compared."""
         self._part: Sequence[int] | None = None
@@ -316,6 +318,20 @@ class RowReads:
             return []
         mixed = [(name, False) for (name, _), fresh in self._fresh.items() if fresh]
         return [*mixed, *((name, True) for name in sorted(self._unused))]
+
+    def whole(self, model: int, frame: FrameType, given: tuple[Any, ...]) -> list[Found]:
+        """Return the first argument of a call of training as a table, once two calls in a row read the same rows."""
+        with self._aside(), self._scene.sampling.timed(None):
+            keys = keys_of(self._scene, given[0]) if given and shape_of(self._scene.torch, given[0]) else None
+            if keys is None or len(keys) < _LEAST or not given[0].is_floating_point():
+                return []
+            key = self._scene.numbers.count("optimizer"), tuple(given[0].shape), int(keys.sum())
+            before, self._whole[model] = self._whole.get(model), key
+            if before != key:
+                return []
+            name = next(named(self._scene, self._scene.sites.users(frame), given[0]), "the inputs")
+            table = Table(self._scene.torch, Held(name, 0, given[0]), keys)
+            return [Found(name, table, None, keys, (tuple(given[0].shape[1:]), True, 0))]
 
     def of_data_set(self, given: tuple[Any, ...], data: Any) -> list[Found]:
         """Return the tables of a data set with all rows of the first argument of a call."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from truestep.events import ScalingRead, Site
+from truestep.events import OrderRead, ScalingRead, Site
+from truestep.probes.active.fitted.column_order import Ranks, order_of, ranks_of
 from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
@@ -22,10 +24,13 @@ from truestep.seams.refs import Ref
 _MOST_SEEN = 1 << 16
 _MOST_TABLES = 8
 _MOST_PARTS = 4
+_MOST_COMPARED = 32
 _LEAST_HITS = 20
 """Number of rows of the training to expect among those of an evaluation, if it were on the same rows."""
+_FEW = 8
 _APART = 0.05
 """Largest share of rows of an evaluation that are in a table of the training: a few rows can be equal."""
+_HALF = 0.5
 _LEAST_JOINT = 3
 """Least number of minima and maxima that the training does not reach."""
 
@@ -54,11 +59,17 @@ class _Seen:
     """Id of an array to its name and rows."""
     views: dict[int, tuple[str, list[View]]] = field(default_factory=dict)
     """The same to its name and statistics, which outlive it."""
+    ranks: dict[int, Ranks] = field(default_factory=dict)
+    """The same to the values of its columns in order."""
     parts: dict[tuple[int, int], _Part] = field(default_factory=dict)
     """Number of rows of a table of the evaluations, and sum of their keys, to the table."""
     called: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Id of an array with rows of both to the rows of evaluations that the training has read, and those to expect."""
     emitted: set[int] = field(default_factory=set)
+    compared: set[tuple[int, int]] = field(default_factory=set)
+    """The same for all tables of evaluations so far."""
+    ordered: bool = False
+    """Whether an evaluation on other rows of a table of the training was emitted."""
 
 
 class Scalings:
@@ -132,6 +143,10 @@ class Scalings:
         hits += len(rows & seen.keys)
         expected += len(rows) * len(seen.keys) / max(1, least.table.rows)
         seen.called[number] = hits, expected
+        if not seen.ordered and expected >= _FEW and hits <= _APART * expected:  # held-out rows of the same table
+            seen.ordered = True
+            part = _Part(model, least.name, least.table, [], None, site, None)
+            self._tell_order(part, math.prod(least.form[0]), 0)
         whole = len(rows) >= least.table.rows
         if hits or whole or expected < _LEAST_HITS or number in seen.emitted or not self._holds_training(least, seen):
             return
@@ -167,21 +182,35 @@ class Scalings:
         self, model: int, site: Site | None, frames: list[FrameType], found: list[Found], least: Found, seen: _Seen
     ) -> None:
         rows = least.table.rows, int(least.table.keys.sum())
-        if rows in seen.parts or len(seen.parts) >= _MOST_PARTS:
+        if rows in seen.compared or len(seen.compared) >= _MOST_COMPARED:
             return
+        seen.compared.add(rows)
         views = self._views_of(least.table)
         for at, (name, table) in seen.tables.items():
             others = self._views_of(table)
             if others:
                 seen.views[at] = name, others
+                self._keep_ranks(at, table, seen)
         if not views or not seen.views:
+            seen.compared.discard(rows)
             return
         part = _Part(model, least.name, least.table, views, self._scene.loader, site, _made_at(frames, least))
+        self._compare_order(part, seen)
+        if len(seen.parts) >= _MOST_PARTS:
+            return
         seen.parts[rows] = part
         name, others = next(iter(seen.views.values()))
         (how, features), (same, _) = _scaled(views), _scaled(others)
+        few = views[0].few()
+        if not features and few == others[0].few() and (few != "range" or computes_ranges(self._own_files())):
+            how = same = few
+            features = len(views[0].varied) if few else 0
         if features and how == same:
             self._tell(part, "own", how, features, name, "", part.made)
+            return
+        other = _unlike(views, others)
+        if other:
+            self._tell(part, "unlike", other, int(views[0].varied.sum()), name, "", part.made)
             return
         for one in found:
             if one.table.rows > least.table.rows and self._holds_training(one, seen):
@@ -194,8 +223,32 @@ class Scalings:
 
     def _is_meant(self, how: str, site: Site | None, frames: list[FrameType]) -> bool:
         """Return True if a joint scaling is by statistics of the rows, and the evaluation has targets."""
-        known = how == "range" and not computes_ranges(self._scene.sites.own_files())
+        known = how == "range" and not computes_ranges(self._own_files())
         return not known and not is_written(site, frames)
+
+    def _keep_ranks(self, at: int, table: Table, seen: _Seen) -> None:
+        tensor = as_tensor(self._scene, table.ref()) if at not in seen.ranks else None
+        ranks = ranks_of(self._scene.torch, tensor) if tensor is not None else None
+        if ranks is not None:
+            seen.ranks[at] = ranks
+
+    def _compare_order(self, part: _Part, seen: _Seen) -> None:
+        """Emit the order of the columns of an evaluation, next to those of all tables of the training."""
+        torch, tensor = self._scene.torch, as_tensor(self._scene, part.table.ref())
+        ranks = ranks_of(torch, tensor) if tensor is not None and seen.ranks else None
+        found = [order_of(torch, ranks, one) for one in seen.ranks.values()] if ranks is not None else []
+        if any(one.fits for one in found):
+            self._tell_order(part, len(part.views[0].varied), 0)
+        elif found and all(one.moved for one in found):
+            self._tell_order(part, len(part.views[0].varied), found[0].moved)
+
+    def _tell_order(self, part: _Part, columns: int, moved: int) -> None:
+        name, rows, site, made = part.name, part.table.rows, part.site, part.made
+        event = OrderRead(model=part.model, table=name, rows=rows, columns=columns, moved=moved, site=site, made=made)
+        self._scene.emit(event)
+
+    def _own_files(self) -> Any:
+        return self._scene.sites.own_files()
 
     def _join(self, part: _Part, others: list[View], name: str, seen: _Seen, frames: list[FrameType]) -> bool:
         """Emit the scaling of parts that are scaled together with the training, among them the latest, if there are."""
@@ -263,7 +316,19 @@ def _scaled(views: list[View]) -> tuple[str, int]:
         if view.standardised():
             return "standard", view.standardised()
     bounded = next((view.bounded() for view in views), 0)
-    return ("range", bounded) if bounded else ("", 0)
+    robust = next((view.robust for view in views), 0)
+    return ("range", bounded) if bounded else ("robust" if robust else "", robust)
+
+
+def _unlike(views: list[View], trained: list[View]) -> str:
+    """Return how rows are scaled if those of the training are scaled in another way, with their own statistics."""
+    rows, others = views[0], trained[0]
+    if rows.kind != "columns" or not bool((rows.varied == others.varied).all()):
+        return ""
+    if others.standardised() and rows.is_of_range():
+        return "range"
+    least = others.rows[2][others.varied]
+    return "standard" if others.bounded() and bool((least > -_HALF).all()) and rows.is_of_deviations() else ""
 
 
 def _joint(views: list[View], trained: list[View]) -> tuple[str, int]:

@@ -41,6 +41,8 @@ _LEAST_SHARE, _MOST_SHARE = 0.03, 0.97
 _TOLERANCE = 2e-6
 """Rounding of a target that is computed from an error, relative to the largest one."""
 _DISTINCT = 0.8
+_MARKED, _HIDDEN = 0.7, 0.7
+"""Least shares of the masked tokens with the mark, and with another token in the data: some are kept, or drawn."""
 _MOST_COMPARED = 2000
 _INSIDE = 0.05
 """Least share of the other targets on each side of the value of missing ones."""
@@ -157,6 +159,9 @@ class Counted:
             return None
         made = line_of(term.node)
         others = list(self._arrays(frame, root))
+        mark = _mark(term, others)
+        if mark is not None:
+            return "kept", mark, made
         if term.target is None:
             if not term.chosen.is_floating_point() and _are_ignored(term, others):
                 return "alone", float(term.chosen[0]), made
@@ -259,6 +264,33 @@ def _completed(term: Term, others: list[Any]) -> Term:
                 rows = (shape[0], len(part) // shape[0]) if part.dim() == 1 and len(shape) == 2 else None
                 return term._replace(target=part, rows=rows)
     return term
+
+
+def _mark(term: Term, others: list[Any]) -> float | None:
+    """Return the mark of masked tokens that a loss leaves out, if the model reads each token that counts; else None.
+
+    An array has other tokens at the masked positions: those that a masked language model is to predict.
+    """
+    counted, chosen = term.counted, term.chosen
+    left = ~counted
+    if chosen.is_floating_point() or chosen.dim() != 1 or int(left.sum()) < _LEAST_POSITIONS:
+        return None
+    arrays = [(one, part) for one in others for part in _fitting(one, counted) if not part.is_floating_point()]
+    same = [(one, part) for one, part in arrays if bool((part[counted] == chosen).all())]
+    for one, part in same:
+        mark = part[left].mode().values
+        rows = left.reshape(one.shape) if one.shape[1:] and one.numel() == left.numel() else None
+        of_masks = float((part[left] == mark).float().mean()) >= _MARKED
+        padding = rows is not None and any(_ends(side) is not None for side in (rows, rows.flip(1)))
+        if not of_masks or bool((chosen == mark).any()) or padding:
+            continue
+        for _, other in same:
+            hidden = other[left][other[left] != part[left]]
+            # Tokens that count nowhere are left out as rare ones, not as masked ones.
+            known = hidden[(hidden[:, None] == chosen[:_MOST_COMPARED].unique()).any(1)]
+            if len(known) >= _HIDDEN * int(left.sum()) and _distinct(hidden) >= _LEAST_VALUES:
+                return float(mark)
+    return None
 
 
 def _are_ignored(term: Term, others: list[Any]) -> bool:
