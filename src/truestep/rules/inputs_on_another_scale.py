@@ -104,6 +104,7 @@ class InputsOnAnotherScale(Rule):
     account = "samples"
     watches = (ev.FirstNormRead, ev.OrderRead, ev.ScalingRead)
     needs = (ev.InputsRead, _BOTH)
+    asks = "the inputs of an evaluation are prepared as those of the training"
 
     def __init__(self) -> None:
         super().__init__()

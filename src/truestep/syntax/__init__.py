@@ -2,7 +2,7 @@
 
 - `attributes`: attributes with a next value that a local variable gets.
 - `choices`: numbers that are chosen by samples of the test.
-- `expressions`: the calls, uses of names and assignments in expressions.
+- `expressions`: the calls, uses of names and assignments in expressions, and results of loss functions.
 - `flow`: the order of clearing, backward passes, clips, steps and modes along the paths through loops and functions.
 - `kinds`: which names are models, optimizers, schedulers, losses, loaders, scalers and data sets.
 - `loops`: which loops are loops over batches, epochs or evaluation batches.
@@ -21,7 +21,7 @@
 from truestep.syntax.choices.numbers import ChosenByTest, chosen_by_test
 from truestep.syntax.choices.weights import WeightsByTest, weights_by_test
 from truestep.syntax.choices.words import of_part
-from truestep.syntax.expressions import counts_samples
+from truestep.syntax.expressions import counts_samples, is_made_by_losses, is_result_of_loss
 from truestep.syntax.kinds import Kind
 from truestep.syntax.loops import evaluates
 from truestep.syntax.names import dotted
@@ -54,6 +54,8 @@ __all__ = [
     "counts_samples",
     "dotted",
     "evaluates",
+    "is_made_by_losses",
+    "is_result_of_loss",
     "names_in",
     "of_part",
     "part_of",

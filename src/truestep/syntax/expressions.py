@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from truestep.syntax.names import dotted
@@ -16,6 +16,8 @@ _DATA = frozenset({"data", "dataset", "datasets", "eval", "set", "test", "train"
 _OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _WITHOUT_NAMES = {"ctx", "op", "ops", "conversion"}
 """Fields of nodes that hold no expressions."""
+_CRITERIA = frozenset({"loss", "mse", "mae", "rmse", "nll", "criterion", "bce"})
+"""Words of the names of loss functions."""
 
 
 class Expressions:
@@ -205,3 +207,44 @@ def counts_samples(node: ast.expr) -> bool:
     words = set(_WORD.findall(ast.unparse(node.value if isinstance(node, ast.Subscript) else node).lower()))
     of_data = "examples" in words or not (words.isdisjoint(_SIZES) or words.isdisjoint(_DATA))
     return of_data and words.isdisjoint(_OTHERS)
+
+
+def is_made_by_losses(nodes: Iterable[ast.AST], name: str) -> bool:
+    """Return True if nothing but results of losses, their sums and means are stored in a variable.
+
+    >>> text = "val = 0.0\\nfor x, y in loader: val += criterion(net(x), y).item() * len(x)\\nval /= len(data)"
+    >>> is_made_by_losses(ast.walk(ast.parse(text)), "val"), is_made_by_losses(ast.walk(ast.parse("a = f(x)")), "a")
+    (True, False)
+    """
+    stored = known = made = 0
+    for node in nodes:
+        match node:
+            case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
+                stored += 1
+            case ast.AugAssign(target=ast.Name(id=found), op=ast.Div()) if found == name:
+                known += 1
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=value)
+                | ast.AugAssign(target=ast.Name(id=found), op=ast.Add(), value=value)
+            ) if found == name:
+                of_loss = is_result_of_loss(value)
+                made += of_loss
+                known += of_loss or isinstance(value, ast.Constant)
+    return made > 0 and known == stored
+
+
+def is_result_of_loss(node: ast.expr) -> bool:
+    """Return True for the result of a loss function, also as a number, and times or over another number."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach" | "cpu"), args=[]):
+            return is_result_of_loss(inner)
+        case ast.Call(func=ast.Name(id="float"), args=[inner]):
+            return is_result_of_loss(inner)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return is_result_of_loss(left) or is_result_of_loss(right)
+        case ast.BinOp(left=inner, op=ast.Div()):
+            return is_result_of_loss(inner)
+        case ast.Call(func=function):
+            name = ast.unparse(function).rpartition(".")[2].lower()
+            return not _CRITERIA.isdisjoint(_WORD.findall(name)) or "cross_entropy" in name
+    return False

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from truestep import source
 from truestep.events import Site
+from truestep.syntax import is_made_by_losses
 
 _LOSSES = frozenset({"loss", "losses", "mse", "mae", "rmse", "nll", "error", "err", "perplexity", "ppl"})
-_CRITERIA = frozenset({"loss", "mse", "mae", "rmse", "nll", "criterion", "bce", "l1"})
-"""Words in the names of loss functions."""
 _SHARES = frozenset({"acc", "accuracy", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
 _BEST = frozenset({"best", "min", "minimum", "lowest", "least", "max", "maximum", "highest", "top"})
 _TRAINING = frozenset({"train", "training", "trn", "tr"})
@@ -100,7 +99,7 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
         for branch, direction in ((node.body, greater), (node.orelse, not greater)):
             if branch and _assigns(branch, best):
                 loss, share = (not _words(figure).isdisjoint(names) for names in (_LOSSES, _SHARES))
-                loss = loss or (not share and _is_made_by_losses(tree, figure))
+                loss = loss or (not share and is_made_by_losses(source.walk(tree), figure))
                 owners = [one.name for one in classes if one.lineno <= node.lineno <= (one.end_lineno or 0)]
                 guard = Guard(
                     figure, loss and not share, share and not loss, direction, place,
@@ -108,45 +107,6 @@ def guards(path: str) -> tuple[tuple[int, int, Guard], ...]:
                 )  # fmt: skip
                 found.append((branch[0].lineno, branch[-1].end_lineno or 0, guard))
     return tuple(sorted(found, key=lambda one: (one[0], -one[1])))
-
-
-def _is_made_by_losses(tree: ast.Module, name: str) -> bool:
-    """Return True if a file stores nothing but results of losses, their sums and means in a variable."""
-    stores = [one for one in source.walk(tree) if isinstance(one, ast.Name) and one.id == name]
-    stored = sum(not isinstance(one.ctx, ast.Load) for one in stores)
-    known = made = 0
-    for node in source.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                pass
-            case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=value) if target == name:
-                pass
-            case ast.AugAssign(target=ast.Name(id=target), op=ast.Div()) if target == name:
-                known += 1
-                continue
-            case _:
-                continue
-        of_loss = _is_of_loss(value)
-        made += of_loss
-        known += of_loss or isinstance(value, ast.Constant)
-    return made > 0 and known == stored
-
-
-def _is_of_loss(node: ast.expr) -> bool:
-    """Return True for the result of a loss function, also as a number, and times or over another number."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach" | "cpu"), args=[]):
-            return _is_of_loss(inner)
-        case ast.Call(func=ast.Name(id="float"), args=[inner]):
-            return _is_of_loss(inner)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _is_of_loss(left) or _is_of_loss(right)
-        case ast.BinOp(left=inner, op=ast.Div()):
-            return _is_of_loss(inner)
-        case ast.Call(func=function):
-            name = ast.unparse(function).rpartition(".")[2].lower()
-            return not _CRITERIA.isdisjoint(_words(name)) or "cross_entropy" in name or name.endswith("loss")
-    return False
 
 
 def _compared(test: ast.expr) -> tuple[str, str, bool, ast.Compare] | None:

@@ -10,7 +10,19 @@ from truestep.findings import Confidence
 from truestep.rules._syntax.data.batches import wrong_sums
 from truestep.rules._syntax.data.figures import wrong_formulas
 from truestep.rules._syntax.data.sums import sums_of_all_reports
-from truestep.syntax import Act, Binding, Call, Kind, Loop, Program, Suspicion, dotted, names_in, part_of
+from truestep.syntax import (
+    Act,
+    Binding,
+    Call,
+    Kind,
+    Loop,
+    Program,
+    Suspicion,
+    dotted,
+    is_made_by_losses,
+    names_in,
+    part_of,
+)
 from truestep.syntax.attributes import lost_in
 
 _TENSOR_ONLY = {
@@ -30,7 +42,7 @@ def worst_weights_kept(program: Program) -> Iterator[Suspicion]:
     for node in branches:
         if isinstance(node, ast.If):
             for test in _conditions(node):
-                yield from _worse(node, test)
+                yield from _worse(program, node, test)
 
 
 def _conditions(node: ast.If) -> list[ast.Compare]:
@@ -40,7 +52,7 @@ def _conditions(node: ast.If) -> list[ast.Compare]:
     return [one for one in parts if isinstance(one, ast.Compare) and len(one.ops) == 1]
 
 
-def _worse(node: ast.If, test: ast.Compare) -> Iterator[Suspicion]:
+def _worse(program: Program, node: ast.If, test: ast.Compare) -> Iterator[Suspicion]:
     sides = (dotted(test.left), dotted(test.comparators[0]))
     if not all(sides) or not isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Lt | ast.LtE):
         return
@@ -50,8 +62,11 @@ def _worse(node: ast.If, test: ast.Compare) -> Iterator[Suspicion]:
         if not _replaces(node, best, new) or "state_dict" not in "".join(map(ast.unparse, node.body)):
             continue
         larger = greater if place == 1 else not greater
-        lower, higher = _LOWER.search(new.lower()), _HIGHER.search(new.lower())
-        if bool(lower) != bool(higher) and (larger if lower else not larger):
+        higher = _HIGHER.search(new.lower()) is not None
+        lower = _LOWER.search(new.lower()) is not None or (
+            not higher and is_made_by_losses(ast.walk(program.tree), new)
+        )
+        if lower != higher and (larger if lower else not larger):
             yield Suspicion(
                 test,
                 f"the weights with the {'largest loss' if lower else 'smallest metric'} are kept as the best ones",

@@ -20,6 +20,8 @@ from truestep.syntax import (
     Suspicion,
     Training,
     dotted,
+    is_made_by_losses,
+    is_result_of_loss,
     names_in,
 )
 
@@ -202,6 +204,14 @@ def plateau_without_metric(program: Program) -> Iterator[Suspicion]:
                 'build the schedule with `mode="max"`',
                 ((made.node, "the mode is `min` by default"),),
             )
+        elif mode == "max" and not made.unpacks and _is_loss(value, name, program):
+            yield Suspicion(
+                call.node,
+                f"the plateau schedule waits for `{name or ast.unparse(value)}` to rise: its mode is `max`",
+                "the result of a loss function, which is to fall",
+                'build the schedule with `mode="min"`',
+                ((made.node, "the mode is `max`"),),
+            )
         elif name and name in losses and _of_one_batch(name, call, program):
             yield Suspicion(
                 call.node,
@@ -213,6 +223,10 @@ def plateau_without_metric(program: Program) -> Iterator[Suspicion]:
 
 
 _NUMBERS = ("item", "detach", "cpu", "mean")
+
+
+def _is_loss(value: ast.expr, name: str, program: Program) -> bool:
+    return is_result_of_loss(value) or bool(name and is_made_by_losses(ast.walk(program.tree), name))
 
 
 def _of_one_batch(name: str, call: Call, program: Program) -> bool:
