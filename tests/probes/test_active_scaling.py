@@ -52,6 +52,19 @@ def test_statistics_of_the_evaluation_alone_of_both_and_of_the_training(scale, h
     assert reads(train, rest) == [("", "", 0)]
 
 
+@pytest.mark.parametrize(("gain", "kind"), [(1.5, "own"), (4.0, "")])
+def test_tables_as_measured_show_two_domains_by_their_deviations(gain, kind):
+    x = raw()
+    train, rest = x[:300], gain * x[300:] + 5
+    assert [one[0] for one in reads(scaled(train, train), scaled(rest, rest))] == [kind]
+
+
+def test_a_shift_alone_is_no_other_domain():
+    x = raw()
+    train, rest = x[:300], x[300:] + 20
+    assert [one[0] for one in reads(scaled(train, train), scaled(rest, rest))] == ["own"]
+
+
 def test_the_line_that_made_a_table_is_known():
     x = raw()
     train, rest = scaled(x[:300], x[:300]), x[300:]

@@ -28,6 +28,9 @@ _SHAPES = {
     "to", "cpu", "cuda", "clone", "t", "type", "half",
 }  # fmt: skip
 """Methods that change no value."""
+_RATES = {"Transformer": (5, "LayerNorm"), "TransformerEncoderLayer": (3, "LayerNorm"),
+          "TransformerDecoderLayer": (3, "LayerNorm")}  # fmt: skip
+"""Layers with dropout: place of its rate, and a layer in it that remains without it."""
 _DEEPEST = 8
 
 
@@ -100,9 +103,8 @@ class Models:
 
     def _of_layer(self, call: Call, found: set[str], depth: int) -> bool:
         if call.name.startswith("torch.nn."):
-            rest = call.name.removeprefix("torch.nn.")
-            if rest[:1].isupper():
-                found.add(rest)
+            if call.name.removeprefix("torch.nn.")[:1].isupper():
+                found.add(self._class_of(call))
             return True
         if call.name.startswith(("torchvision.models.", "timm.")):
             return False
@@ -126,7 +128,7 @@ class Models:
             return self._layers(inner, call.context, call.order, found, depth + 1)
         if not call.name.startswith("torch.nn."):
             return False
-        found.add(call.name.removeprefix("torch.nn."))
+        found.add(self._class_of(call))
         known = True
         key = dotted(node)
         for other in self._program.method("append", "extend", "insert") if key else ():
@@ -147,8 +149,17 @@ class Models:
         inside = [self._program.call_at[one] for one in ast.walk(value) if one in self._program.call_at]
         for call in inside:
             if call.name.startswith("torch.nn."):
-                found.add(call.name.removeprefix("torch.nn."))
+                found.add(self._class_of(call))
         return False
+
+    def _class_of(self, call: Call) -> str:
+        """Return the name of the class of a layer of torch; without dropout, that of a part of it which remains."""
+        name = call.name.removeprefix("torch.nn.")
+        place, remains = _RATES.get(name, (0, "Identity"))
+        if name not in _RATES and "Dropout" not in name:
+            return name
+        rate = call.argument(place, "p" if "Dropout" in name else "dropout")
+        return remains if self._program.values.constant(rate, call.context, call.order) in (0, 0.0) else name
 
     def last(self, node: ast.expr, context: Context, order: int, depth: int = 0) -> tuple[str, ast.expr] | None:
         """Return the last operation of an expression, such as "softmax", and its place; None if it is unknown."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from truestep.events import OrderRead, ScalingRead, Site
 from truestep.probes.active.fitted.column_order import Ranks, order_of, ranks_of
+from truestep.probes.active.fitted.domains import of_two_domains
 from truestep.probes.active.fitted.signs import computes_ranges, is_written
 from truestep.probes.active.rows.lookup import Found
 from truestep.probes.active.rows.moments import View, views_of
@@ -206,7 +207,8 @@ class Scalings:
             how = same = few
             features = len(views[0].varied) if few else 0
         if features and how == same:
-            self._tell(part, "own", how, features, name, "", part.made)
+            domains = self._are_of_two_domains(frames, least, seen)
+            self._tell(part, "" if domains else "own", how, features, name, "", part.made)
             return
         other = _unlike(views, others)
         if other:
@@ -220,6 +222,10 @@ class Scalings:
                     return
         if not self._join(part, others, name, seen, frames):
             self._tell(part, "", "", 0, name, "", part.made)
+
+    def _are_of_two_domains(self, frames: list[FrameType], given: Found, seen: _Seen) -> bool:
+        tables = [table.ref() for _, table in seen.tables.values()]
+        return any(of_two_domains(self._scene, frames, one, given.table.ref()) for one in tables)
 
     def _is_meant(self, how: str, site: Site | None, frames: list[FrameType]) -> bool:
         """Return True if a joint scaling is by statistics of the rows, and the evaluation has targets."""

@@ -10,7 +10,7 @@ from truestep.findings import Confidence
 from truestep.rules._syntax.named import named_only
 from truestep.syntax import NO_GRAD, Act, Kind, Loop, Operation, Program, Suspicion
 
-_BY_MODE = re.compile(r"^(?:\w*Dropout\w*|BatchNorm\w*|LazyBatchNorm\w*|SyncBatchNorm|RReLU|Transformer\w*)$")
+_BY_MODE = re.compile(r"^(?:\w*Dropout\w*|BatchNorm\w*|LazyBatchNorm\w*|SyncBatchNorm|RReLU|Transformer(?:\w+Layer)?)$")
 
 
 def eval_mode_missing(program: Program) -> Iterator[Suspicion]:
