@@ -84,8 +84,9 @@ class ScaledWithEvaluationData(Rule):
     ------------------
     Data that were published with such values, groups of rows that were scaled one by one and shuffled later, and
     devices or domains of which each is scaled by itself on purpose; these are not reported if variables hold the values
-    as measured, and at least three in ten columns have twice the deviation, or half, of the training's. Three channels of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless
-    the mean or the deviation of the training part alone differs from that of both by 0.2 or more.
+    as measured, and at least three in ten columns have twice the deviation, or half, of the training's. Three channels
+    of pictures or series, scaled with the statistics of both parts, are reported with low confidence, unless the mean
+    or the deviation of the training part alone differs from that of both by 0.2 or more.
     Not reported: samples and groups of rows that are scaled one by one in training, too, one column, fewer than 30 rows
     of a table or 100 steps of a series, two or three columns scaled together with the training, series with as many
     steps as that of the training, or from a function that scales others, too, columns of few different values, series

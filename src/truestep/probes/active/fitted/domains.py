@@ -5,6 +5,7 @@ Devices, sites and simulations have other ranges, and each is scaled on purpose 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -13,6 +14,7 @@ from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.variables.arrays import as_tensor
 
+_BOTH = 2
 _ARRAYS = frozenset({("torch", "Tensor"), ("numpy", "ndarray")})
 _MOST_ROWS = 512
 _MOST_COLUMNS = 128
@@ -32,8 +34,10 @@ def of_two_domains(scene: Scene, frames: list[FrameType], trained: Any, given: A
         trained: rows of the training.
         given: rows of an evaluation.
     """
-    found = [next(_measured(scene, frames, table), None) for table in (trained, given)]
-    if found[0] is None or found[1] is None:
+    found = [
+        measured for table in (trained, given) for measured in itertools.islice(_measured(scene, frames, table), 1)
+    ]
+    if len(found) < _BOTH:
         return False
     one, other = (table.std(0).clamp_min(1e-12) for table in found)
     ratio = (one / other).maximum(other / one)
@@ -45,7 +49,9 @@ def _measured(scene: Scene, frames: list[FrameType], table: Any) -> Iterator[Any
     torch, scaled = scene.torch, as_tensor(scene, table)
     if scaled is None or scaled.dim() != 2 or scaled.shape[1] > _MOST_COLUMNS:
         return
-    held = {id(value): value for frame in frames for value in variables(frame).values() if value is not table}
+    held: dict[int, Any] = {
+        id(value): value for frame in frames for value in variables(frame).values() if value is not table
+    }
     arrays = (value for value in held.values() if (type(value).__module__, type(value).__name__) in _ARRAYS)
     tables = (value for value in arrays if tuple(value.shape) == tuple(scaled.shape))
     for value in list(tables)[:_MOST_TABLES]:
