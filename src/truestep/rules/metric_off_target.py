@@ -39,7 +39,7 @@ _HOW = {
         "compare the index of the largest score: `argmax(dim=1)`, or the second result of `max`",
     ),
     "misread": (
-        "predictions are made of scores in another way than the targets are",
+        "predictions are not those that the scores of the model show",
         "take the largest score with `argmax(dim=1)`; compare a single one with 0, or its sigmoid with 0.5",
     ),
     "rows": (
@@ -99,10 +99,10 @@ class MetricOffTarget(Rule):
     as probabilities, classes or on another scale; scalers of scikit-learn are repeated by their arithmetic.
 
     Compares the right predictions with those that the scores themselves show: the largest ones of several, or single
-    ones above 0 or 0.5. Reports a comparison in which this is a quarter of at least 60 samples better: for several
-    scores, if each prediction is one of their classes; for single ones and two classes of similar size, if all
-    predictions are alike, as of probabilities that are truncated, or many lie outside of the classes, as of logits that
-    are rounded.
+    ones above 0 or 0.5. Reports a comparison of 60 samples or more if the scores are right for a quarter of the samples
+    more than the predictions: for several scores, if each prediction is one of their classes; for single ones and two
+    classes of similar size, if all predictions are alike, as of probabilities that are truncated, or many lie outside
+    of the classes, as of logits that are rounded.
 
     Of errors it reports the absolute value or the square of their mean, in which both signs cancel; their sum of
     squares divided by that of the predictions around their mean (R2 with swapped arguments); functions of scikit-learn

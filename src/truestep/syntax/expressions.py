@@ -17,7 +17,11 @@ _OTHERS = frozenset({"batch", "batches", "step", "steps", "world"})
 _WITHOUT_NAMES = {"ctx", "op", "ops", "conversion"}
 """Fields of nodes that hold no expressions."""
 _CRITERIA = frozenset({"loss", "mse", "mae", "rmse", "nll", "criterion", "bce"})
-"""Words of the names of loss functions."""
+"""Last words of the names of loss functions."""
+_TURNED = frozenset(
+    {"neg", "negative", "negated", "minus", "inverse", "inv", "psnr", "from", "acc", "accuracy", "score"}
+)
+"""Words of functions with a result that is to be large."""
 
 
 class Expressions:
@@ -246,5 +250,7 @@ def is_result_of_loss(node: ast.expr) -> bool:
             return is_result_of_loss(inner)
         case ast.Call(func=function):
             name = ast.unparse(function).rpartition(".")[2].lower()
-            return not _CRITERIA.isdisjoint(_WORD.findall(name)) or "cross_entropy" in name
+            words = _WORD.findall(name.removesuffix("_fn"))
+            known = "cross_entropy" in name or (bool(words) and words[-1] in _CRITERIA)
+            return known and _TURNED.isdisjoint(words)
     return False

@@ -25,7 +25,8 @@ def plainly_right(result: Any, predicted: Any, target: Any) -> int | None:
     rows = len(result) if result.dim() else 0
     if rows < _LEAST or predicted.numel() != rows or target.numel() != rows or result.dim() > _BOTH:
         return None
-    chosen, known = predicted.reshape(-1).double(), target.reshape(-1).double()
+    known = target.reshape(-1).double()
+    result, chosen = result.to(known.device), predicted.reshape(-1).to(known)  # predictions may have left the device
     classes = known.unique()
     if result.numel() == rows:
         return _of_single(result.reshape(-1), chosen, known, classes)
